@@ -95,6 +95,7 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .reach = kind.reach,
                        .sinks = a.attention_sinks,
                        .shared_kv = a.shared_kv,
+                       .hands_on_kv = kind.hands_on_kv && s.past == 0,  // else they read the cache
                        .bidirectional = a.bidirectional,
                        .relative = b.arch().position == Position::relative,
                        .selection = a.indexer.selection()};
@@ -209,12 +210,14 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
 }
 
 /// The sum of a dense MLP and of experts, each result under a norm; `x` is the MLP's input under its norm, and experts
-/// and their router read the residual stream under norms of their own (hf gemma4/modeling_gemma4.py).
+/// and their router read the residual stream under norms of their own (hf gemma4/modeling_gemma4.py). The experts come
+/// first: in backward the dense MLP has then used the sum's gradient before theirs is added to the residual stream's,
+/// which lies in the same buffer.
 TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   const Count t = b.tokens();
-  const TensorId y = b.norm("mlp.dense_norm", dense_mlp(b, x, kind.mlp_width), t);
   const TensorId own = b.norm("mlp.expert_norm", residual, t);
   const TensorId z = b.norm("mlp.combined_norm", experts(b, own, b.arch().moe.router_scales ? residual : own), t);
+  const TensorId y = b.norm("mlp.dense_norm", dense_mlp(b, x, kind.mlp_width), t);
   return b.pointwise("mlp.sum", mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
 }
 

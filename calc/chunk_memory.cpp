@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/handed_on.hpp"
 #include "calc/memory.hpp"
 
 namespace llmcalc {
@@ -13,6 +14,7 @@ class ChunkTensors {
   ChunkTensors(const Prices& p, const Plan& plan, const ModelChunk& c)
       : p_(p),
         c_(c),
+        handed_(handed_on(p.kinds)),
         again_(first_layers(c, 0)),
         group_(plan.recompute_layers),
         away_(plan.offload.activations),
@@ -44,19 +46,26 @@ class ChunkTensors {
   }
 
   /// Peak of what is alive besides the states. Kept bytes only grow, so each kind's worst moment is in its last layer,
-  /// among those that run again and among the others. The peak is never in the embedding (a layer's final residual add
-  /// holds as much) nor in the head's forward pass (its backward pass holds the same tensors plus a gradient).
+  /// among those that run again and among the others; gradients of what layers hand on may make it an earlier one. The
+  /// peak is never in the embedding (a layer's final residual add holds as much) unless that makes inputs of all
+  /// layers, nor in the head's forward pass (its backward pass holds the same tensors plus a gradient).
   Bytes peak() const {
-    const Bytes live = c_.head ? peak_of_end() : kept_below(c_.end);
+    Bytes live = c_.head ? peak_of_end() : kept_below(c_.end);
+    if (const Liveness& e = p_.embedding().alive; c_.embedding && e.carried != Bytes())
+      live = std::max(live, worst(e, false));
     if (in_groups_) return std::max(live, peak_of_groups());
+    if (!handed_.empty()) return std::max(live, peak_of_every_layer());
     return std::max(live, std::max(peak_of(again_, true), peak_of({again_.end, c_.end, false, false}, false)));
   }
 
  private:
+  bool runs_again(Count layer) const { return layer >= again_.first && layer < again_.end; }
   /// Bytes of its layers below `end`, and of the embedding. Of layers that run again only inputs are kept, one for each
-  /// group.
+  /// group, and what later layers read of them.
   Bytes kept_below(Count end) const {
     Bytes kept = c_.embedding ? p_.embedding().alive.kept : Bytes();
+    for (const HandedOn& h : handed_)
+      if (h.source < end && runs_again(h.source)) kept += here(p_.layer(h.kind).alive.carried);
     if (in_groups_) return kept + groups_below(end) * here(p_.layer(0).alive.input);
     const Count split = std::min(end, again_.end);
     for (std::size_t k = 0; k < p_.kinds.size; ++k) {
@@ -94,7 +103,25 @@ class ChunkTensors {
   /// Peak of one layer, without the bytes that the layers below it keep. A recomputed layer also holds the gradient of
   /// its result.
   static Bytes worst(const Liveness& l, bool again) {
-    return std::max(again ? l.forward + l.output : l.forward, l.backward);
+    return std::max(again ? l.forward + l.output + l.awaited : l.forward, l.backward);
+  }
+  /// The same where layers hand on keys and values. In backward their gradients are alive from the last reader to the
+  /// maker; of a maker that runs again they themselves are, to the first reader, and then again.
+  Bytes peak_of_every_layer() const {
+    Bytes live;
+    for (Count i = c_.first; i < c_.end; ++i) {
+      const LayerPrice& row = p_.layer(kind_index(p_.kinds, i));
+      const bool again = runs_again(i) && row.backward;
+      Bytes gradients, unread;
+      for (const HandedOn& h : handed_) {
+        const Liveness& maker = p_.layer(h.kind).alive;
+        if (h.passes(i)) gradients += maker.awaited;
+        if (h.source < i && i < h.first_reader && runs_again(h.source)) unread += here(maker.carried);
+      }
+      const Bytes below = kept_below(i), backward = again ? worst(row.alive, true) : row.alive.backward;
+      live = std::max({live, below + row.alive.forward, below - unread + gradients + backward});
+    }
+    return live;
   }
   Bytes peak_of(const ModelChunk& part, bool again) const {
     Bytes live;
@@ -152,6 +179,7 @@ class ChunkTensors {
 
   const Prices& p_;
   const ModelChunk& c_;
+  std::vector<HandedOn> handed_;
   ModelChunk again_;  // layers of which only inputs are kept
   Count group_;
   Ratio away_;  // of kept bytes on the host

@@ -41,8 +41,10 @@ Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
 /// States at the ends of chunks are found again in backward.
 Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true}}}; }
 Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
-Held held(const Pointwise& s, const Pricing&) {
+Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
+    case PointwiseKind::scale:  // its result is what the next layer kept until now
+      return {.scratch_backward = bytes_of(p.activation, mul(s.rows, s.width))};
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
     case PointwiseKind::gather:
@@ -60,7 +62,6 @@ Held held(const Pointwise& s, const Pricing&) {
       return {.kept = Bytes(mul(8, s.rows, s.width))};
     case PointwiseKind::add:
     case PointwiseKind::rope:
-    case PointwiseKind::scale:
     case PointwiseKind::dispatch:
     case PointwiseKind::repeat:
       return {};

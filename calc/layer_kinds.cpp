@@ -34,6 +34,37 @@ LayerSet encoder_end(const Arch& a) {
   return last;
 }
 
+/// The number of a layer's mixer.
+std::size_t mixer_of(const Arch& a, Count layer) {
+  std::size_t i = a.mixers.size();
+  while (i > 0 && !a.mixers[i - 1].layers.contains(layer)) --i;
+  return i;
+}
+bool reads_kv(const Arch& a, Count layer) {
+  return a.mixer(mixer_of(a, layer)).shared_kv && !a.linear_layers.contains(layer);
+}
+bool has_own_kv(const Arch& a, Count layer) {
+  const Mixer& m = a.mixer(mixer_of(a, layer));
+  return m.attention == AttentionKind::grouped && !m.shared_kv && !a.linear_layers.contains(layer);
+}
+Reach reach_of(const Arch& a, Count layer) {
+  if (const std::size_t i = mixer_of(a, layer); i > 0) return a.mixers[i - 1].reach;
+  return local_layers(a).contains(layer) ? a.local.reach : Reach();
+}
+
+/// The layers whose keys and values others read: for each of these the last one before it that has the same reach and
+/// keys and values of its own.
+LayerSet kv_sources(const Arch& a) {
+  LayerSet sources;
+  for (Count reader = 0; reader < a.layers; ++reader) {
+    if (!reads_kv(a, reader)) continue;
+    Count source = reader - 1;
+    while (source >= 0 && !(has_own_kv(a, source) && reach_of(a, source) == reach_of(a, reader))) --source;
+    if (source >= 0) sources.insert(source);
+  }
+  return sources;
+}
+
 /// Calls visit(kind, layers) for the layers of each MLP among those that are alike otherwise.
 template <typename Visit>
 void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
@@ -52,7 +83,7 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
 /// Calls visit(kind, layers) for every way in which layers can differ in what they do, those of no layer among them.
 template <typename Visit>
 void for_each_unlike(const Arch& a, const Visit& visit) {
-  const LayerSet all = LayerSet::all(a.layers);
+  const LayerSet all = LayerSet::all(a.layers), sources = kv_sources(a);
   for (std::size_t mixer = 0; mixer <= a.mixers.size(); ++mixer) {
     const LayerSet mixed = layers_of(a.mixers, mixer, all);
     for (unsigned bits = 0; bits < (mixer == 0 ? 4U : 1U); ++bits) {
@@ -60,14 +91,17 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
       LayerKind kind;
       kind.linear = linear;
       kind.mixer = static_cast<std::uint8_t>(mixer);
+      kind.reads_kv = a.mixer(mixer).shared_kv && !linear;
       kind.reach = mixer > 0 ? a.mixers[mixer - 1].reach : local ? a.local.reach : Reach();
       const LayerSet alike =
           mixer > 0 ? mixed : mixed.filtered(local_layers(a), local).filtered(a.linear_layers, linear);
       const LayerSet last = encoder_end(a).filtered(alike, true);
-      for (const bool closes : {false, true}) {
-        kind.closes_encoder = closes;
-        for_each_mlp(a, kind, alike.filtered(last, closes), visit);
-      }
+      for (const bool closes : {false, true})
+        for (const bool hands_on : {false, true}) {
+          kind.closes_encoder = closes;
+          kind.hands_on_kv = hands_on;
+          for_each_mlp(a, kind, alike.filtered(last, closes).filtered(sources, hands_on), visit);
+        }
     }
   }
 }
@@ -76,7 +110,7 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
 LayerKinds alike(const Arch& a) {
   LayerKinds r;
   for_each_unlike(a, [&](LayerKind kind, const LayerSet& s) {
-    if (s.empty()) return;
+    if (s.empty() || r.size == most_kinds) return;  // so many are refused (check_arch)
     kind.count = s.size();
     kind.first = s.first();
     kind.last = s.last();
@@ -155,6 +189,7 @@ LayerKind mtp_layer(const Arch& a) {
   const LayerKind mlp = like(a.mtp.mlp_of);
   k.experts = mlp.experts;
   k.mlp_width = mlp.mlp_width;
+  k.hands_on_kv = false;
   k.layers = {};
   k.count = 1;
   return k;

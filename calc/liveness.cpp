@@ -20,8 +20,12 @@ struct Tensor {
   TensorId same;  ///< the tensor that it is after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, masked = false, discarded = false, remade = false, alive_again = false;
-  bool asks = true;      ///< for a gradient
-  bool outside = false;  ///< another segment's, and alive there; a gradient of it is made here
+  bool asks = true;       ///< for a gradient
+  bool outside = false;   ///< another segment's, and alive there; a gradient of it is made here
+  bool carried = false;   ///< this segment's, and read by others: alive to its end
+  bool handed = false;    ///< of these, keys and values, whose gradient is there before backward begins
+  bool in_place = false;  ///< of these, one whose gradients later segments write in its place
+  bool passed = false;    ///< the result, which this segment's backward reads, too, and the next one keeps
 };
 
 /// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
@@ -48,7 +52,7 @@ class Walk {
     if (!p.training()) return;
     if (!p.again.empty()) mark_again();
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(static_cast<OpId>(i));
-    if (ops.result() != no_tensor) tensors_[result_].needed = false;  // the next segment keeps its input
+    if (ops.result() != no_tensor) tensors_[result_].passed = tensors_[result_].needed;
     if (ops.result_is_carried()) keep_carried(result_);
     for (std::size_t i = 0; i < ops.size(); ++i)
       if (std::holds_alternative<Loss>(ops[i].shape)) mark_logits(of_[i].in[0], logits);
@@ -69,7 +73,7 @@ class Walk {
     WorstMoments w;
     for (std::size_t t = 0; t < ops_.tensors(); ++t) {
       const Tensor& x = tensors_[t];
-      const bool alive = x.needed || x.last_use >= forward_at_ || t == result_ || t == ops_.handed_on();
+      const bool alive = x.needed || x.carried || x.last_use >= forward_at_ || t == result_ || t == ops_.handed_on();
       if (alive && !x.outside && x.producer <= forward_at_) w.forward.add(tensor(Alive::As::result, t));
     }
     add_own(w.forward, forward_at_, false);
@@ -81,7 +85,7 @@ class Walk {
       if (i != at) return;
       for (std::size_t t = 0; t < ops_.tensors(); ++t) {
         const Tensor& x = tensors_[t];
-        if (x.needed && x.first_need <= i) w.backward.add(tensor(Alive::As::result, t));
+        if (x.needed && !x.in_place && x.first_need <= i) w.backward.add(tensor(Alive::As::result, t));
         if (x.alive_again && x.first_need <= i) w.backward.add(tensor(Alive::As::again, t));
         if (gradient[t] != Bytes()) w.backward.add(tensor(Alive::As::gradient, t));
       }
@@ -94,7 +98,7 @@ class Walk {
     KeptByOperator kept{};
     for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(i);
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
-      if (tensors_[t].needed && t != logits_) kept[tensors_[t].first_need] += tensors_[t].size;
+      if (tensors_[t].needed && !tensors_[t].passed && t != logits_) kept[tensors_[t].first_need] += tensors_[t].size;
     return kept;
   }
 
@@ -106,10 +110,14 @@ class Walk {
   void read(OpId i) {
     const Op& op = ops_[i];
     Operands& t = of_.push({op.in, makes_nothing(op) ? no_tensor : op.out});
+    const Attention* core = std::get_if<Attention>(&op.shape);
     for (TensorId* in = t.in.begin(); in != t.in.end(); ++in) {
       *in = tensors_[*in].same;
-      tensors_[*in].last_use = i;
-      if (tensors_[*in].outside) tensors_[*in].size = outside_bytes(op, static_cast<std::size_t>(in - t.in.begin()));
+      Tensor& x = tensors_[*in];
+      x.last_use = i;
+      if (x.outside) x.size = outside_bytes(op, static_cast<std::size_t>(in - t.in.begin()));
+      if (x.outside && core) x.asks = false;  // handed on: its gradient outlives this segment (calc/handed_on.hpp)
+      if (core && core->hands_on_kv && in != t.in.begin()) x.carried = x.handed = true;
       if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each once
     }
     if (!op.in_place()) tensors_[op.out].outside = false;
@@ -133,6 +141,7 @@ class Walk {
   void mark_carried() {
     for (TensorId t = 1; t < ops_.tensors(); ++t) {
       const Tensor& x = tensors_[t];
+      if (x.handed) hand_on(x);
       if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer && x.size != Bytes()) keep_carried(t);
     }
     r_.carried += bytes_of(p_.activation, ops_.saved());
@@ -142,7 +151,13 @@ class Walk {
     Tensor& x = tensors_[t];
     x.first_need = x.producer;
     x.needed = p_.training();
+    x.carried = true;
+    x.in_place = t != result_ && x.needed && x.asks;
     if (t != result_) r_.carried += x.size;
+  }
+  void hand_on(const Tensor& x) {
+    r_.carried += x.size;
+    if (p_.training() && x.asks) r_.awaited += x.size;
   }
   static bool is_dropout(const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
@@ -154,7 +169,8 @@ class Walk {
     for (std::size_t i = 0; i < ops_.size(); ++i) again_[i] = holds_any(p_.again, ops_[i]);
     for (std::size_t i = 0; i < ops_.size(); ++i)
       if (again_[i] && of_[i].out != no_tensor)
-        tensors_[of_[i].out].discarded = discards_result(p_.again, ops_[i]) || is_inside(i);
+        tensors_[of_[i].out].discarded =
+            !tensors_[of_[i].out].carried && (discards_result(p_.again, ops_[i]) || is_inside(i));
   }
   /// Whether the result of operator i, one of an MLP that runs again, is needed by no operator behind it.
   bool is_inside(std::size_t i) const {
@@ -237,7 +253,7 @@ class Walk {
       const Operands& t = of_[i];
       if (t.out != no_tensor) {
         live += tensors_[t.out].size;
-        if (tensors_[t.out].needed) r_.kept += tensors_[t.out].size;
+        if (tensors_[t.out].needed && !tensors_[t.out].passed) r_.kept += tensors_[t.out].size;
       }
       const Bytes mine = own(i);
       live += mine;
@@ -254,7 +270,7 @@ class Walk {
   Bytes freed(TensorId t, std::size_t i) const {
     if (t == no_tensor || t == result_ || t == ops_.handed_on()) return {};
     const Tensor& x = tensors_[t];
-    return x.last_use == i && !x.needed && !x.outside ? x.size : Bytes();
+    return x.last_use == i && !x.needed && !x.outside && !x.carried ? x.size : Bytes();
   }
 
   using Gradients = std::array<Bytes, most_tensors>;
@@ -265,7 +281,9 @@ class Walk {
     Gradients gradient{};
     if (!tensors_[result_].asks) return;
     gradient[result_] = tensors_[result_].size;
-    Bytes live = r_.kept + tensors_[result_].size;
+    Bytes live = r_.kept + r_.awaited + (tensors_[result_].passed ? 2 : 1) * tensors_[result_].size;
+    for (std::size_t t = 0; t < ops_.tensors(); ++t)
+      if (const Tensor& x = tensors_[t]; x.in_place || (x.handed && x.asks)) gradient[t] = x.size;
     for (std::size_t i = ops_.size(); i-- > 0;) {
       if (!has_backward(ops_[i])) continue;
       const Operands& t = of_[i];
@@ -275,7 +293,7 @@ class Walk {
       if (t.out != no_tensor) live -= std::exchange(gradient[t.out], {});
       live -= own(i);
       if (std::exchange(own_again_[i], false)) live -= held_[i].kept;
-      for (const TensorId in : t.in) live -= done_with(in, i);
+      for (const TensorId in : t.in) live -= done_with(in, i) + moved_out(in, i, gradient);
       live -= done_with(t.out, i);
     }
   }
@@ -299,11 +317,16 @@ class Walk {
       if (source != no_tensor) added += remake_tensor(source);
     return added;
   }
+  /// Bytes of the gradient of another segment's tensor that takes that one's place: of a layer's part of an input.
+  Bytes moved_out(TensorId t, std::size_t i, Gradients& gradient) const {
+    const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
+    return moves ? std::exchange(gradient[t], {}) : Bytes();
+  }
   /// Bytes of a tensor that no operator before this one needs in backward.
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
     const Tensor& x = tensors_[t];
-    return x.first_need == i && (x.needed || x.alive_again) ? x.size : Bytes();
+    return x.first_need == i && !x.in_place && (x.needed || x.alive_again) ? x.size : Bytes();
   }
 
   /// Bytes of the gradients of inputs that ask for one and have none yet. A sum hands its gradient to the first of them

@@ -19,6 +19,7 @@ struct Liveness {
   Bytes core;       ///< the part of `kept` that belongs to the attention core alone: scores, log-sum-exps
   Bytes carried;    ///< results besides the output, which other segments read; training keeps them
   Bytes handed_on;  ///< of the kept: a result that lives until a later layer makes its like (an indexer's choice)
+  Bytes awaited;    ///< gradients of keys and values that later layers read, there before the segment's backward begins
   Bytes forward;    ///< most alive at once in forward, kept tensors and input included
   Bytes backward;   ///< most alive at once in backward, kept tensors and gradients included
   bool keeps_input = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/handed_on.hpp"
 #include "calc/offload.hpp"
 
 namespace llmcalc {
@@ -167,14 +168,19 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 }
 
 Bytes pass_workspace(const Prices& pass) {
-  Bytes most, carried, handed;  // from the rows before
-  for (const LayerPrice& row : pass.rows) {
-    const bool makes_its_own = row.alive.handed_on != Bytes();
-    const Bytes before = carried + (makes_its_own ? Bytes() : handed);
-    most = std::max(most, row.alive.forward + (row.segment == SegmentKind::block ? before : Bytes()));
-    carried += row.alive.carried;
-    if (makes_its_own) handed = row.alive.handed_on;
+  const std::vector<HandedOn> handed = handed_on(pass.kinds);
+  const auto each = [&](std::size_t kind) { return pass.layer(kind).alive.carried; };
+  Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;  // from rows before
+  for (std::size_t k = 0; k < pass.kinds.size; ++k) {
+    const Liveness& l = pass.layer(k).alive;
+    const bool makes_its_own = l.handed_on != Bytes();
+    const Bytes before = carried + (makes_its_own ? Bytes() : choice);
+    most = std::max(most, l.forward + before + handed_over(handed, pass.kinds.kinds[k], each));
+    if (!pass.kinds.kinds[k].hands_on_kv) carried += l.carried;
+    if (makes_its_own) choice = l.handed_on;
   }
+  most = std::max(most, pass.head().alive.forward);
+  for (const LayerPrice& part : pass.mtp()) most = std::max(most, part.alive.forward);
   return most;
 }
 

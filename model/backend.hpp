@@ -98,6 +98,7 @@ inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::u
 /// Destinations of the gradients of AttentionInputs' tensors; that of the sinks is wide.
 struct AttentionGradients {
   HeadView q, q_rope, k, k_rope, v, pooled;
+  bool add_keys = false;  ///< gradients of keys and values are added: other layers read them, too
   void* sinks = nullptr;
 };
 
@@ -234,6 +235,12 @@ class Backend : public Memory {
                               Out /*db*/, bool /*add_b*/, Out /*dbends*/) {
     throw_lack();
   }
+  /// x times a learned number, in place. Its gradient, wide, is added, from the result y and the gradient dx of it,
+  /// which becomes that of x; it is not a number where the learned one is 0, since y says nothing of x then.
+  virtual void multiply_by(const Pointwise&, In /*factor*/, Out /*x*/) { throw_lack(); }
+  virtual void multiply_by_gradient(const Pointwise&, In /*factor*/, In /*y*/, Out /*dx*/, Out /*dfactor*/) {
+    throw_lack();
+  }
   /// y: x convolved along the tokens, under silu where the shape says so.
   virtual void convolve(const Convolution&, const ConvolutionView&, Out /*y*/) { throw_lack(); }
   virtual void convolve_gradient(const Convolution&, const ConvolutionView&, In /*dy*/, Out /*dx*/, bool /*add*/,
@@ -273,10 +280,16 @@ class Backend : public Memory {
   virtual void dropout_gradient(const Pointwise&, const Dropout&, In mask, Out dx) = 0;
 
   /// Softmax of the logits, its top_k renormalised to sum to 1 (Mixtral, arXiv:2401.04088), ties to the lower expert.
-  /// gates: (rows, experts), -1 where an expert was not chosen. kept: wide probabilities, then wide gates; absent in
-  /// inference.
+  /// gates: (rows, experts), not_chosen (model/math/routing.hpp) where an expert was not. kept: wide probabilities,
+  /// then wide gates; absent in inference.
   virtual void route(const Pointwise&, In logits, Out gates, Out kept) = 0;
   virtual void route_gradient(const Pointwise&, In kept, In dgates, Out dlogits, bool add) = 0;
+  /// Gates of chosen experts times a learned factor per expert; dgates, in place, become the gradients of the gates
+  /// before.
+  virtual void scale_gates(const Pointwise&, In /*factors*/, Out /*gates*/) { throw_lack(); }
+  virtual void scale_gates_gradient(const Pointwise&, In /*kept*/, In /*factors*/, Out /*dgates*/, Out /*dfactors*/) {
+    throw_lack();
+  }
   /// Copies tokens to the rows of their experts, expert by expert, tokens in order.
   virtual void dispatch(const Pointwise&, Count experts, In gates, In x, Out y) = 0;
   virtual void dispatch_gradient(const Pointwise&, Count experts, In kept, In dy, Out dx, bool add) = 0;

@@ -29,7 +29,9 @@ std::vector<Tensor> tensors(const std::vector<Value>& in) {
 }  // namespace
 
 HeadView Pass::view(const Part& p, const std::vector<Tensor>& data) const {
-  const auto* at = static_cast<const std::byte*>(data[p.tensor]->data()) + (p.offset * backend_.number()).value;
+  const Tensor& tensor = data[p.tensor];
+  if (!tensor) return {};  // the cache has it
+  const auto* at = static_cast<const std::byte*>(tensor->data()) + (p.offset * backend_.number()).value;
   return {.data = at, .sequence = step_.queries * p.token, .token = p.token, .head = p.head};
 }
 
@@ -93,7 +95,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   AttentionInputs from = reading(tensors(in));
   if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
     throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
-  if (cache_ != nullptr && s.caches()) {
+  if (cache_ != nullptr && (s.caches() || s.shared_kv)) {
     write_cache(s, from);
     if (s.past() > 0) read_cache(s, from);
   }
@@ -136,6 +138,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
                                .k_rope = to.k_rope,
                                .v = to.v,
                                .pooled = to.pooled,
+                               .add_keys = s.shared_kv || s.hands_on_kv,
                                .sinks = weights_.sum(weight(op, "sinks"))};
     run(op, s, Direction::backward, [&] {
       backend_.attention_gradient(s, reading(held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
@@ -163,6 +166,7 @@ void Pass::cache_latent(const Attention& s, const Value& rows) {
 }
 
 void Pass::write_cache(const Attention& s, const AttentionInputs& in) {
+  if (!s.caches()) return;
   const LayerCache& c = cache_->layer(layer_);
   const Count plain = s.qk_dim - s.rope_dim;
   if (s.latent_dim == 0) {
@@ -185,7 +189,7 @@ HeadView Pass::cached(const LayerCache& c, const Tensor& rows, Count row, Count 
 }
 
 void Pass::read_cache(const Attention& s, AttentionInputs& in) {
-  const LayerCache& c = cache_->layer(layer_);
+  const LayerCache& c = cache_->layer(s.shared_kv ? kv_source(kinds_, layer_) : layer_);
   const Count plain = s.qk_dim - s.rope_dim, wide = plain + s.v_dim;
   if (s.latent_dim == 0) {
     in.k = cached(c, c.k, mul(s.kv_heads, s.qk_dim), s.qk_dim, 0);

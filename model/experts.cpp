@@ -6,14 +6,24 @@
 namespace llmcalc::model {
 Value Pass::route(std::string_view op, Value given) {
   const Value x = std::move(given);
-  const Pointwise s{.kind = PointwiseKind::route, .rows = x.rows, .width = x.width, .top_k = arch_.moe.top_k};
+  Parameter* const factors = weight(op, "factors");
+  const Pointwise s{.kind = PointwiseKind::route,
+                    .rows = x.rows,
+                    .width = x.width,
+                    .top_k = arch_.moe.top_k,
+                    .weights = factors != nullptr ? factors->elements() : 0};
   Value gates = make(op, s.rows, s.width);
   // Probabilities, and the gates once more in full.
   if (taping()) gates.slot->kept = own(op, mul(2, s.rows, s.width) * backend_.wide());
-  forward(op, s, [&] { backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept)); });
+  forward(op, s, [&] {
+    backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept));
+    if (factors != nullptr) backend_.scale_gates(s, factors->value->data(), gates.data->data());
+  });
   if (taping())
-    remember(op, s, [this, op, s, in = x.slot, out = gates.slot] {
+    remember(op, s, [this, op, s, factors, in = x.slot, out = gates.slot] {
       const Tensor dy = taken(out);
+      if (factors != nullptr)
+        backend_.scale_gates_gradient(s, out->kept->data(), factors->value->data(), dy->data(), weights_.sum(factors));
       const Into dx = into(op, in, mul(s.rows, s.width));
       backend_.route_gradient(s, out->kept->data(), dy->data(), dx.data, dx.add);
       out->kept = nullptr;

@@ -53,11 +53,18 @@ Value shared_experts(Pass& p, Value x) {
   return p.scale("mlp.shared_scale", std::move(y), std::move(g));
 }
 
+/// Logits of the router, which may have a norm of its own.
+Value router(Pass& p, Value x) {
+  const Norm each{.rows = x.rows, .width = x.width};
+  if (p.arch().moe.router_scales) x = p.norm("mlp.router_norm", std::move(x), each);
+  return p.linear("mlp.router", std::move(x));
+}
+
 /// Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): sum over the chosen experts of gate x expert(x). Where
-/// they have a latent width (LatentMoE), they work between two projections.
-Value experts(Pass& p, Value x) {
+/// they have a latent width (LatentMoE), they work between two projections. `routed_by`: what the router reads.
+Value experts(Pass& p, Value x, Value routed_by) {
   const Moe& m = p.arch().moe;
-  Value gates = p.route("mlp.route", p.linear("mlp.router", x));
+  Value gates = p.route("mlp.route", router(p, std::move(routed_by)));
   const bool always = m.shared_experts > 0, narrow = m.latent_width > 0;
   Value own = always ? x : std::exchange(x, {});
   if (narrow) own = p.linear("mlp.latent_down", std::move(own));
@@ -72,8 +79,22 @@ Value experts(Pass& p, Value x) {
   return p.add("mlp.shared_add", std::move(y), std::move(z));
 }
 
-Value mlp(Pass& p, Value x) {
-  return p.kind().experts ? experts(p, std::move(x)) : feed_forward(p, dense, std::move(x), nullptr);
+/// The sum of a dense MLP and of experts, each result under a norm; experts and their router read the residual stream
+/// under norms of their own, and come first (calc/block.cpp).
+Value dense_and_experts(Pass& p, Value x, Value residual) {
+  Value own = norm(p, "mlp.expert_norm", residual);
+  if (!p.arch().moe.router_scales) residual = own;
+  Value z = norm(p, "mlp.combined_norm", experts(p, std::move(own), std::move(residual)));
+  Value y = norm(p, "mlp.dense_norm", feed_forward(p, dense, std::move(x), nullptr));
+  return p.add("mlp.sum", std::move(y), std::move(z));
+}
+
+/// `residual`: x without its norm, which experts beside a dense MLP read.
+Value mlp(Pass& p, Value x, Value residual) {
+  if (!p.kind().experts) return feed_forward(p, dense, std::move(x), nullptr);
+  if (p.arch().moe.beside_dense) return dense_and_experts(p, std::move(x), std::move(residual));
+  residual = x;
+  return experts(p, std::move(x), std::move(residual));
 }
 
 // ---- blocks
@@ -113,7 +134,7 @@ Value parallel_block(Pass& p, Value x) {
   Value n = norm(p, "attn.norm", x);
   Value m = p.arch().norms_per_layer == 2 ? norm(p, "mlp.norm", x) : n;
   Value a = mixed(p, std::move(n));
-  Value b = mlp(p, std::move(m));
+  Value b = mlp(p, std::move(m), {});
   p.dropout("attn.dropout", a);
   p.dropout("mlp.dropout", b);
   Value sum = p.add("block.sum", std::move(a), std::move(b));
@@ -132,22 +153,46 @@ Value shortcut_block(Pass& p, Value x) {
     p.enter(half);
     x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
     x = sub_layer(p, mlp_names, mlp_streams, std::move(x), [&](Pass&, Value in) {
-      if (half == first) y = experts(p, in);
+      if (half == first) y = experts(p, in, in);
       return feed_forward(p, dense, std::move(in), nullptr);
     });
   }
   return p.add("block.shortcut_add", std::move(x), std::move(y));
 }
 
+/// x + norm((act(x G) * e) P) with the layer's own input e.
+Value add_layer_input(Pass& p, Value x) {
+  Value y = p.linear("per_layer.gate", x);
+  y = p.step().fused_glu ? p.gate_layer_input("per_layer.act", std::move(y))
+                         : p.multiply_layer_input("per_layer.mul", p.activate("per_layer.act", std::move(y)));
+  y = norm(p, "per_layer.norm", p.linear("per_layer.project", std::move(y)));
+  return p.add("per_layer.add", std::move(x), std::move(y));
+}
+
 Value block(Pass& p, Value x) {
   if (p.arch().block == BlockKind::shortcut) return shortcut_block(p, std::move(x));
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
   if (!p.mixer().is_empty()) x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
-  if (!p.kind().has_mlp()) return x;
-  return sub_layer(p, mlp_names, mlp_streams, std::move(x), mlp);
+  if (p.kind().has_mlp()) {
+    Value residual = p.arch().moe.beside_dense ? x : Value();
+    x = sub_layer(p, mlp_names, mlp_streams, std::move(x),
+                  [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
+  }
+  if (p.arch().per_layer.width > 0) x = add_layer_input(p, std::move(x));
+  if (p.arch().output_scale) p.multiply_by("block.scale", x);
+  return x;
 }
 
 // ---- ends
+
+/// Inputs of all layers: rows of a table of their own and norm(x W).
+Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
+  const PerLayerInput& e = p.arch().per_layer;
+  Value rows = p.lookup("embedding.per_layer", ids);
+  Value y = p.linear("embedding.per_layer_project", x);
+  y = p.norm("embedding.per_layer_norm", std::move(y), {.rows = mul(x.rows, p.arch().layers), .width = e.width});
+  return p.add("embedding.per_layer_add", std::move(rows), std::move(y));
+}
 
 /// Rows of the token table, and positions where they are added: learned ones, or sines and cosines of position x
 /// 10000^(-2i/width) (Vaswani et al. 2017, arXiv:1706.03762), which the lookup adds to its rows.
@@ -165,6 +210,7 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   }
   if (a.embedding_norm) x = norm(p, "embedding.norm", std::move(x));
   p.dropout("embedding.dropout", x);
+  if (a.per_layer.width > 0) p.give_layers(layer_inputs(p, ids, x));
   return a.streams > 1 ? p.repeat("embedding.repeat", std::move(x)) : x;
 }
 
@@ -217,7 +263,13 @@ Value forward(Pass& p, std::span<const std::int64_t> ids) {
   const bool again = p.plan().recompute == Recompute::full;
   for (Count i = 0; i < p.arch().layers; ++i) {
     p.enter(i * halves(p.arch()));
-    x = again ? p.checkpoint(std::move(x), [&p](Value in) { return block(p, std::move(in)); }) : block(p, std::move(x));
+    const KeysAndValues read = p.handed();
+    const auto layer = [&p, read](Value in) {
+      p.give(read);
+      return block(p, std::move(in));
+    };
+    x = again ? p.checkpoint(std::move(x), layer) : layer(std::move(x));
+    p.leave(read);
   }
   p.enter(-1);
   return head(p, std::move(x));

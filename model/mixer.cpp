@@ -36,22 +36,49 @@ Value gated_heads(Pass& p, Value x, Value o) {
   return p.sigmoid_gate("attn.gate_mul", std::move(g), std::move(o));
 }
 
+struct Qkv {
+  Value q, k, v;
+};
+
+/// Values may be the keys before their norm; a layer without keys and values of its own reads those of an earlier one.
+Qkv projections(Pass& p, const Value& x) {
+  const Mixer& m = p.mixer();
+  Value q = p.linear("attn.q", x);
+  if (m.shared_kv) return {std::move(q), {}, {}};
+  Value k = p.linear("attn.k", x);
+  Value v = m.key_is_value ? k : p.linear("attn.v", x);
+  return {std::move(q), std::move(k), std::move(v)};
+}
+
+void norm_heads(Pass& p, Qkv& r) {
+  const Mixer& m = p.mixer();
+  if (!m.shared_kv && m.value_norm) {
+    const Norm each_head{.rows = r.v.rows * m.kv_heads, .width = m.v_dim()};
+    r.v = p.norm("attn.v_norm", std::move(r.v), each_head);
+  }
+  if (m.qk_norm == QkNorm::none) return;
+  r.q = qk_norm(p, "attn.q_norm", std::move(r.q), m.heads);
+  if (!m.shared_kv) r.k = qk_norm(p, "attn.k_norm", std::move(r.k), m.kv_heads);
+}
+
+/// Rotary positions turn pairs of each query's and key's numbers (RoFormer, arXiv:2104.09864).
+void rotate(Pass& p, Qkv& r) {
+  const Mixer& m = p.mixer();
+  if (p.arch().position != Position::rope) return;
+  const RopePart queries{r.q, m.heads, m.head_dim, m.head_dim};
+  const RopePart keys{r.k, m.kv_heads, m.head_dim, m.head_dim}, none{r.q, 0};
+  p.rope("attn.rope", queries, m.shared_kv ? none : keys);
+}
+
 /// softmax(Q K' / sqrt(d_h)) V W_o, with as many key and value heads as there are: multi-head, grouped, multi-query.
-/// Rotary positions turn pairs of each query's and key's numbers (RoFormer, arXiv:2104.09864); ALiBi takes
-/// slope x distance from head's scores (Press et al. 2021, arXiv:2108.12409).
+/// ALiBi takes slope x distance from head's scores (Press et al. 2021, arXiv:2108.12409).
 Value grouped_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Step& s = p.step();
-  Value q = p.linear("attn.q", x);
-  Value k = p.linear("attn.k", x);
-  Value v = p.linear("attn.v", x);
+  Qkv r = projections(p, x);
   if (m.attention_gate == AttentionGate::none && !m.indexer.runs()) x = {};
-  if (m.qk_norm != QkNorm::none) {
-    q = qk_norm(p, "attn.q_norm", std::move(q), m.heads);
-    k = qk_norm(p, "attn.k_norm", std::move(k), m.kv_heads);
-  }
-  if (p.arch().position == Position::rope)
-    p.rope("attn.rope", {q, m.heads, m.head_dim, m.head_dim}, {k, m.kv_heads, m.head_dim, m.head_dim});
+  norm_heads(p, r);
+  rotate(p, r);
   const Attention core{.sequences = s.sequences,
                        .heads = m.heads,
                        .kv_heads = m.kv_heads,
@@ -61,18 +88,23 @@ Value grouped_attention(Pass& p, Value x) {
                        .v_dim = m.v_dim(),
                        .reach = p.reach(),
                        .sinks = m.attention_sinks,
+                       .shared_kv = m.shared_kv,
+                       .hands_on_kv = p.kind().hands_on_kv && s.past == 0,
                        .bidirectional = m.bidirectional,
                        .selection = m.indexer.selection()};
   Tensor chosen = chosen_keys(p, m.attention_gate == AttentionGate::none ? std::exchange(x, {}) : x, {});
-  const CoreLayout layout{.q = {0, 0, q.width, m.head_dim},
+  const CoreLayout layout{.q = {0, 0, r.q.width, m.head_dim},
                           .q_rope = {},
-                          .k = {1, 0, k.width, m.head_dim},
+                          .k = {1, 0, mul(m.kv_heads, m.head_dim), m.head_dim},
                           .k_rope = {},
-                          .v = {2, 0, v.width, m.v_dim()},
+                          .v = {2, 0, mul(m.kv_heads, m.v_dim()), m.v_dim()},
                           .scale = score_scale(p, m.head_dim),
                           .cap = p.numerics().score_cap,
                           .alibi = p.arch().position == Position::alibi};
-  Value o = p.attention("attn.core", core, layout, {std::move(q), std::move(k), std::move(v)}, std::move(chosen));
+  KeysAndValues kv = m.shared_kv ? p.given() : KeysAndValues{std::move(r.k), std::move(r.v)};
+  if (core.hands_on_kv) p.hand_on(kv.k, kv.v);
+  Value o =
+      p.attention("attn.core", core, layout, {std::move(r.q), std::move(kv.k), std::move(kv.v)}, std::move(chosen));
   return p.linear("attn.out", gated_heads(p, std::move(x), std::move(o)));
 }
 

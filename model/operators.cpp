@@ -16,12 +16,12 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
   Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
   const Lookup s{step_.tokens(), table.shape.out, table.shape.in};
   Value y = make(op, s.tokens, s.width);
-  Tensor kept;
-  if (step_.training && !ids.empty()) {
-    kept = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
-    backend_.upload(kept->data(), ids.data(), kept->bytes());
+  if (step_.training && !ids.empty() && !ids_) {
+    ids_ = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
+    backend_.upload(ids_->data(), ids.data(), ids_->bytes());
   }
-  const double scale = numerics().embedding_scale;
+  const Tensor kept = ids.empty() ? nullptr : ids_;
+  const double scale = op == "embedding.tokens" ? numerics().embedding_scale : 1;
   forward(op, s, [&] {
     backend_.lookup(s, {ids.data(), data(kept)}, positions(), table.value->data(), y.data->data());
     if (!ids.empty() && scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());
@@ -287,6 +287,19 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
                  : backend_.gate_gradient(s, act, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
            });
   return y;
+}
+
+// ---- y = f x in place, with one learned f: dx = f dy, and df = the sum of dy x, where x = y / f. The next layer keeps
+// y as its input; only the hold on it is longer.
+
+void Pass::multiply_by(std::string_view op, Value& x) {
+  Parameter* const f = weight(op, "factor");
+  const Pointwise s{.kind = PointwiseKind::scale, .rows = x.rows, .width = x.width, .weights = f->elements()};
+  forward(op, s, [&] { backend_.multiply_by(s, value(f), x.data->data()); });
+  if (taping())
+    remember(op, s, [this, s, f, y = x.data, slot = x.slot] {
+      backend_.multiply_by_gradient(s, value(f), y->data(), slot->gradient->data(), weights_.sum(f));
+    });
 }
 
 // ---- dropout, in place

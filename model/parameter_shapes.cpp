@@ -39,6 +39,18 @@ class Shapes {
     if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
     if (a_.token_types > 0) matrix("embedding.types", a_.token_types, a_.hidden, false);
     if (a_.embedding_norm) norm("embedding.norm");
+    if (a_.per_layer.width > 0) layer_inputs();
+  }
+  void layer_inputs() {
+    const Count each = a_.per_layer.width, all = a_.layers * each;
+    matrix("embedding.per_layer", a_.per_layer.rows, all, false);
+    matrix("embedding.per_layer_project", all, a_.hidden, false);
+    scale("embedding.per_layer_norm", each, false);
+  }
+  void layer_input() {
+    matrix("per_layer.gate", a_.per_layer.width, a_.hidden, false);
+    matrix("per_layer.project", a_.hidden, a_.per_layer.width, false, Start::residual);
+    norm("per_layer.norm");
   }
   void head() {
     prefix_.clear();
@@ -72,11 +84,16 @@ class Shapes {
     if (after && mixes) norm("attn.post_norm");
     if (has_mlp) streams("mlp", weights, 3);
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
-    const bool shortcut = a_.block == BlockKind::shortcut;
+    const bool shortcut = a_.block == BlockKind::shortcut, both = kind.experts && a_.moe.beside_dense;
+    if (both) norm("mlp.expert_norm");
     if (kind.experts && i % halves(a_) == 0) experts();
-    if (shortcut || (!kind.experts && has_mlp))
+    if (both) norm("mlp.combined_norm");
+    if (shortcut || (has_mlp && (both || !kind.experts)))
       mlp("", shortcut ? a_.mlp_width : kind.mlp_width, a_.hidden, a_.mlp_bias);
+    if (both) norm("mlp.dense_norm");
     if (after && has_mlp) norm("mlp.post_norm");
+    if (a_.per_layer.width > 0) layer_input();
+    if (a_.output_scale) vector("block.scale.factor", 1, Start::one);
   }
 
   /// Hyper-connections of one sub-layer: the matrix that makes weights of all streams, their scales and biases.
@@ -97,10 +114,10 @@ class Shapes {
   void grouped(const Mixer& m) {
     const Count q = m.heads * m.head_dim, k = m.kv_heads * m.head_dim, v = m.kv_heads * m.v_dim();
     matrix("attn.q", q, a_.hidden, m.qkv_bias);
-    matrix("attn.k", k, a_.hidden, m.qkv_bias);
-    matrix("attn.v", v, a_.hidden, m.qkv_bias);
+    if (!m.shared_kv) matrix("attn.k", k, a_.hidden, m.qkv_bias);
+    if (!m.shared_kv && !m.key_is_value) matrix("attn.v", v, a_.hidden, m.qkv_bias);
     qk_norm("attn.q_norm", m, m.heads);
-    qk_norm("attn.k_norm", m, m.kv_heads);
+    if (!m.shared_kv) qk_norm("attn.k_norm", m, m.kv_heads);
     indexer(m);
     if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
     gate_and_out(m);
@@ -269,7 +286,9 @@ class Shapes {
     const Moe& m = a_.moe;
     const bool narrow = m.latent_width > 0;
     const Count outer = narrow ? m.latent_width : a_.hidden;
+    if (m.router_scales) scale("mlp.router_norm", a_.hidden, false);
     matrix("mlp.router", m.experts, a_.hidden, m.router_bias);
+    if (m.router_scales) vector("mlp.route.factors", m.experts, Start::one);
     if (narrow) matrix("mlp.latent_down", outer, a_.hidden, false);
     if (m.latent_norm) scale("mlp.latent_norm", outer, false);
     mlp("expert_", m.width, outer, m.expert_bias, m.experts);

@@ -17,6 +17,7 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       settings_(settings),
       step_(step),
       kinds_(layer_kinds(arch)),
+      handing_(handed_on(kinds_)),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
       trace_(trace),
       tape_(tape),
@@ -40,6 +41,7 @@ Tensor Pass::own(std::string_view op, Bytes bytes) {
 
 Pass::Kept Pass::keep(std::string_view op, const Value& x) {
   if (x.slot->again) return {nullptr, x.slot->again};
+  if (op == "embedding.per_layer_project") return {x.data, {}};  // the first layer keeps it, and is booked for it
   x.data->claim(op);
   return {x.data, {}};
 }

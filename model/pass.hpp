@@ -2,11 +2,14 @@
 /// One pass over the model: runs operators on a backend, allocates their results, traces them, and in training records
 /// each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
 
+#include <array>
 #include <atomic>
+#include <map>
 #include <optional>
 #include <stdexcept>
 
 #include "calc/block.hpp"
+#include "calc/handed_on.hpp"
 #include "model/cache.hpp"
 #include "model/halves.hpp"
 #include "model/tape.hpp"
@@ -37,6 +40,11 @@ struct CoreLayout {
   double scale = 1;
   double cap = 0;  ///< of the scores, see AttentionInputs
   bool alibi = false;
+};
+
+/// Keys and values of all heads after norms and rotation; empty where a layer has its own, or reads a cache.
+struct KeysAndValues {
+  Value k, v;
 };
 
 /// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
@@ -149,6 +157,21 @@ class Pass {
   Tensor last_choice() const { return choice_; }
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
+  /// Keeps a layer's keys and values for the later ones that read them.
+  void hand_on(const Value& k, const Value& v);
+  /// Those that an earlier layer handed on to the current one.
+  KeysAndValues handed() const;
+  /// Gives the current layer's attention what was handed on to it.
+  void give(KeysAndValues kv) { given_ = std::move(kv); }
+  KeysAndValues given() { return std::exchange(given_, {}); }
+  /// Keeps the inputs of all layers for them; the gradient comes back to their slot.
+  void give_layers(Value inputs);
+  /// act(g) times the current layer's input, and x times it.
+  Value gate_layer_input(std::string_view op, Value g);
+  Value multiply_layer_input(std::string_view op, Value x);
+  /// Ends the current layer, which read these: in backward they have a gradient from here on. What no later layer reads
+  /// is freed.
+  void leave(const KeysAndValues& read);
   /// The convolution of x along the tokens with the weights of `op`.
   Value convolve(std::string_view op, Value x, Convolution shape);
   /// The outputs of a state that every token updates.
@@ -165,6 +188,8 @@ class Pass {
   /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
   Value sigmoid_gate(std::string_view op, Value g, Value y);
   void dropout(std::string_view op, Value& x);
+  /// x times a learned number, in place.
+  void multiply_by(std::string_view op, Value& x);
   /// x as all residual streams.
   Value repeat(std::string_view op, Value x);
   /// The sum of the streams x that a sub-layer reads; `weights`: what the matrix of the streams has made of them.
@@ -228,6 +253,9 @@ class Pass {
   };
   Value product(std::string_view op, Value x, const Product& how);
   Value gated(std::string_view op, Activation act, bool remade, Value a, Value b);
+  struct LayerInput;
+  LayerInput layer_input();
+  Value with_layer_input(std::string_view op, PointwiseKind kind, bool remade, Value x);
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
   HeadView pooled_view(const Part& p, const std::vector<Tensor>& data) const;
@@ -254,6 +282,13 @@ class Pass {
   Step step_;
   LayerKinds kinds_;
   LayerKind no_layer_;
+  std::vector<HandedOn> handing_;
+  std::map<Count, KeysAndValues> handed_;  ///< by the layer that made them
+  /// In training the places of their gradients, also of makers that run again and make new ones.
+  std::map<Count, std::array<std::shared_ptr<Slot>, 2>> awaited_;
+  KeysAndValues given_;
+  Value layer_inputs_;
+  Tensor ids_;  ///< of the tokens, which all tables that they choose rows of keep once
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calc/handed_on.hpp"
 #include "calc/layer_kinds.hpp"
 #include "calc/parameters.hpp"
 #include "presets/mixer_check.hpp"
@@ -40,27 +41,20 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// Whether layers of this mixer and reach before `layer` have keys and values that a mixer could read.
-bool has_source(const Arch& a, const Mixer& reader, const Reach& reach, Count layer) {
-  for (const LayerKind& kind : layer_kinds(a)) {
-    const Mixer& m = a.mixer(kind.mixer);
-    if (kind.first < layer && !kind.linear && kind.reach == reach && m.attention == AttentionKind::grouped &&
-        !m.shared_kv && m.kv_heads == reader.kv_heads && m.head_dim == reader.head_dim && m.v_dim() == reader.v_dim())
-      return true;
-  }
-  return false;
-}
-
-/// Layers without keys and values of their own find those of a layer before them.
+/// Layers without keys and values of their own find those of a layer before them, and these fit.
 void check_sharing(const Arch& a, const Check& check) {
-  for (const LayerKind& kind : layer_kinds(a)) {
-    const Mixer& m = a.mixer(kind.mixer);
-    if (!m.shared_kv) continue;
-    check.that(m.attention == AttentionKind::grouped, "shared_kv is for grouped attention; remove it");
-    check.that(has_source(a, m, kind.reach, kind.first),
-               fmt::format("layer {} shares keys and values, but no layer before it has its own with the same window, "
-                           "heads and widths; give one",
-                           kind.first));
+  const LayerKinds kinds = layer_kinds(a);
+  const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds.kinds[kind_index(kinds, layer)].mixer); };
+  for (Count i = 0; i < a.layers; ++i) {
+    const Mixer& reader = mixer(i);
+    if (!reader.shared_kv) continue;
+    check.that(reader.attention == AttentionKind::grouped, "shared_kv is for grouped attention; remove it");
+    const Count source = kv_source(kinds, i);
+    const bool fits = source >= 0 && mixer(source).kv_heads == reader.kv_heads &&
+                      mixer(source).head_dim == reader.head_dim && mixer(source).v_dim() == reader.v_dim();
+    check.that(fits, fmt::format("layer {} shares keys and values, but the last layer before it with its own and the "
+                                 "same window has other heads or widths, or there is none; give one",
+                                 i));
   }
 }
 

@@ -20,7 +20,8 @@ struct Layer {
   std::vector<Op> ops;
   std::vector<bool> again;  ///< which of them run again during backward
   KeptByOperator kept{};
-  TensorId handed_on = no_tensor;  ///< see OpList
+  TensorId choice = no_tensor;  ///< of an indexer, which later layers read
+  Bytes handed_kv{};            ///< to later layers, which read it again where all layers run again
 };
 
 /// Embedding, every kind of layer, head.
@@ -29,9 +30,11 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     if (row.index == 0) {
       all.push_back({row.segment.kind, row.segment.input_elements, {}, {}});
-      all.back().handed_on = row.segment.ops.handed_on();
-      if (step.training)
-        all.back().kept = kept_by_operator(row.segment.ops, pricing(plan, Phase::training), row.segment.input_elements);
+      all.back().choice = row.segment.ops.handed_on();
+      const Pricing p = pricing(plan, Phase::training);
+      if (step.training) all.back().kept = kept_by_operator(row.segment.ops, p, row.segment.input_elements);
+      if (step.training && row.segment.layer.hands_on_kv)
+        all.back().handed_kv = liveness(row.segment.ops, p, row.segment.input_elements).carried;
     }
     all.back().ops.push_back(row.op);
     all.back().again.push_back(row.again);
@@ -66,9 +69,9 @@ void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan)
 
 void add_kept(Ledger& l, const Layer& s, const Plan& plan) {
   if (s.kind == SegmentKind::block && plan.recompute == Recompute::full) {
-    l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value;
+    l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_kv.value;
     for (const Op& op : s.ops)
-      if (!op.in_place() && op.out == s.handed_on)
+      if (!op.in_place() && op.out == s.choice)
         l.kept[std::string(op.name)] += result_bytes(op.shape, plan.precision).value;
     return;
   }

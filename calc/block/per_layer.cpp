@@ -10,7 +10,7 @@ void make_per_layer_inputs(SegmentBuilder& b, TensorId x) {
   const TensorId projected = b.linear("embedding.per_layer_project", c, Split::tokens, x, a.hidden, all, false);
   const TensorId normed =
       b.add("embedding.per_layer_norm", Component::norm, Norm{mul(t, a.layers), p, p}, Split::tokens, projected);
-  b.pointwise("embedding.per_layer_add", c, PointwiseKind::add, Split::tokens, normed, looked_up, all);
+  b.pointwise("embedding.per_layer_add", c, PointwiseKind::add, Split::tokens, looked_up, normed, all);
   b.set_result(x);
 }
 

@@ -226,14 +226,16 @@ void write_shared_keys(const Core<T>& c, const AttentionGradients& to, const Key
   }
 }
 
-/// One key's gradients: written, or added where heads share the rotary part of a key.
+/// The gradients of one head's keys and values: written or added.
 template <typename T>
 void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
   if (c.s.shared) return write_shared_keys(c, to, sums);
   for (Count j = 0; j < keys; ++j) {
     T *k = at_mutable<T>(to.k, c.sequence, j, c.group), *v = at_mutable<T>(to.v, c.sequence, j, c.group);
-    for (Count i = 0; i < sums.plain; ++i) k[i] = static_cast<T>(sums.k[static_cast<std::size_t>(j * sums.plain + i)]);
-    for (Count i = 0; i < sums.width; ++i) v[i] = static_cast<T>(sums.v[static_cast<std::size_t>(j * sums.width + i)]);
+    for (Count i = 0; i < sums.plain; ++i)
+      put(k + i, sums.k[static_cast<std::size_t>(j * sums.plain + i)], to.add_keys);
+    for (Count i = 0; i < sums.width; ++i)
+      put(v + i, sums.v[static_cast<std::size_t>(j * sums.width + i)], to.add_keys);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "model/cpu/attention.hpp"
 #include "model/cpu/convolution.hpp"
 #include "model/cpu/experts.hpp"
+#include "model/cpu/factor.hpp"
 #include "model/cpu/indexer.hpp"
 #include "model/cpu/linear.hpp"
 #include "model/cpu/norm.hpp"
@@ -166,6 +167,12 @@ class Cpu final : public Backend {
                       Out dbends) override {
     LLMCALC_ISA::xielu_gradient(size(s), n(bends), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c, w(dbends));
   }
+  void multiply_by(const Pointwise& s, In factor, Out x) override {
+    LLMCALC_ISA::multiply_by_learned(size(s), n(factor), n(x));
+  }
+  void multiply_by_gradient(const Pointwise& s, In factor, In y, Out dx, Out dfactor) override {
+    LLMCALC_ISA::multiply_by_learned_gradient(size(s), n(factor), n(y), n(dx), w(dfactor));
+  }
   void convolve(const Convolution& s, const ConvolutionView& v, Out y) override {
     done_ += LLMCALC_ISA::convolve(s, v, n(y));
   }
@@ -216,6 +223,12 @@ class Cpu final : public Backend {
   }
   void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
     LLMCALC_ISA::route_gradient(s, w(kept), n(dgates), n(dlogits), add);
+  }
+  void scale_gates(const Pointwise& s, In factors, Out gates) override {
+    LLMCALC_ISA::scale_gates(s, n(factors), n(gates));
+  }
+  void scale_gates_gradient(const Pointwise& s, In kept, In factors, Out dgates, Out dfactors) override {
+    LLMCALC_ISA::scale_gates_gradient(s, w(kept), n(factors), n(dgates), w(dfactors));
   }
   void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
     LLMCALC_ISA::dispatch(s, experts, n(gates), n(x), n(y));

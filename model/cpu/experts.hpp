@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// gates: softmax of a row of logits, the top_k of it renormalised; -1 elsewhere.
+/// gates: softmax of a row of logits, the top_k of it renormalised; not_chosen elsewhere.
 template <typename T>
 void route_row(const Pointwise& s, const T* logits, Wide<T>* p, Wide<T>* gates) {
   using W = Wide<T>;
@@ -21,17 +21,17 @@ void route_row(const Pointwise& s, const T* logits, Wide<T>* p, Wide<T>* gates) 
   }
   for (Count e = 0; e < s.width; ++e) {
     p[e] = p[e] / sum;
-    gates[e] = W(-1);
+    gates[e] = number<W>(not_chosen);
   }
   for (Count k = 0; k < s.top_k; ++k) {
     Count best = -1;
     for (Count e = 0; e < s.width; ++e)
-      if (gates[e] < W(0) && (best < 0 || p[e] > p[best])) best = e;
+      if (!is_chosen(gates[e]) && (best < 0 || p[e] > p[best])) best = e;
     gates[best] = p[best];
     chosen += p[best];
   }
   for (Count e = 0; e < s.width; ++e)
-    if (!(gates[e] < W(0))) gates[e] = gates[e] / chosen;
+    if (is_chosen(gates[e])) gates[e] = gates[e] / chosen;
 }
 
 /// kept: rows x experts probabilities, then as many gates.
@@ -58,9 +58,26 @@ void route_gradient(const Pointwise& s, const Wide<T>* kept, const T* dgates, T*
     const T* dg = dgates + t * s.width;
     W mean(0);
     for (Count e = 0; e < s.width; ++e)
-      if (!(g[e] < W(0))) mean += g[e] * wide(dg[e]);
+      if (is_chosen(g[e])) mean += g[e] * wide(dg[e]);
     for (Count e = 0; e < s.width; ++e)
-      put(dlogits + t * s.width + e, g[e] < W(0) ? W(0) : g[e] * (wide(dg[e]) - mean), add);
+      put(dlogits + t * s.width + e, is_chosen(g[e]) ? g[e] * (wide(dg[e]) - mean) : W(0), add);
+  }
+}
+
+/// The gates of chosen experts times a learned factor of each.
+template <typename T>
+void scale_gates(const Pointwise& s, const T* factors, T* gates) {
+  for (Count i = 0; i < s.rows * s.width; ++i)
+    if (is_chosen(wide(gates[i]))) gates[i] = static_cast<T>(wide(gates[i]) * wide(factors[i % s.width]));
+}
+/// kept: see route. dgates become those of the gates without factors.
+template <typename T>
+void scale_gates_gradient(const Pointwise& s, const Wide<T>* kept, const T* factors, T* dgates, Wide<T>* dfactors) {
+  const Wide<T>* const gates = kept + s.rows * s.width;
+  for (Count i = 0; i < s.rows * s.width; ++i) {
+    if (!is_chosen(gates[i])) continue;
+    if (dfactors != nullptr) dfactors[i % s.width] += wide(dgates[i]) * gates[i];
+    dgates[i] = static_cast<T>(wide(dgates[i]) * wide(factors[i % s.width]));
   }
 }
 

@@ -69,10 +69,14 @@ class Cuda final : public Backend {
     if (a.streams > 1) return "hyper-connections";
     for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
       if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys that an indexer chooses";
+      if (a.mixer(i).shared_kv) return "attention to keys and values of other layers";
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
       if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
     }
+    if (a.output_scale) return "factors of layers";
+    if (a.per_layer.width > 0) return "inputs of layers";
+    if (a.moe.router_scales) return "factors of experts";
     if (a.bidirectional) return "attention to later tokens";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }

@@ -8,10 +8,11 @@
 #include "model/backend.hpp"
 #include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
+#include "model/math/routing.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// Softmax of a row of logits, the top_k of it renormalised; -1 elsewhere; ties to the lower expert.
+/// Softmax of a row of logits, the top_k of it renormalised; not_chosen elsewhere; ties to the lower expert.
 template <typename T>
 LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* gates) {
   float most = wide(logits[0]), all = 0, chosen = 0;
@@ -22,7 +23,7 @@ LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* 
   }
   for (Count e = 0; e < s.width; ++e) {
     p[e] = p[e] / all;
-    gates[e] = -1;
+    gates[e] = static_cast<float>(not_chosen);
   }
   for (Count k = 0; k < s.top_k; ++k) {
     Count best = -1;

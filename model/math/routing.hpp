@@ -9,6 +9,13 @@
 
 namespace llmcalc::model {
 
+/// The gate of an expert that was not chosen; a learned factor leaves no other gate near it.
+inline constexpr double not_chosen = -1e30;
+template <typename W>
+bool is_chosen(W gate) {
+  return !(gate < number<W>(not_chosen / 1e10));
+}
+
 /// Rows of expert e are first[e] to first[e + 1]; row r is token token[r]. Those of token t are row[t top_k] and on,
 /// experts in order.
 struct Routing {
@@ -16,14 +23,14 @@ struct Routing {
   Count top_k = 0;
 };
 
-/// The routing from the gates: a token visits the top_k experts whose gate is not negative.
+/// The routing from the gates: a token visits the top_k experts that were chosen.
 template <typename G>
 Routing routing(Count tokens, Count experts, const G* gates) {
   Routing r;
   for (Count e = 0; e < experts; ++e) {
     r.first.push_back(static_cast<Count>(r.token.size()));
     for (Count t = 0; t < tokens; ++t)
-      if (!(wide(gates[t * experts + e]) < Wide<G>(0))) r.token.push_back(t);
+      if (is_chosen(wide(gates[t * experts + e]))) r.token.push_back(t);
   }
   r.first.push_back(static_cast<Count>(r.token.size()));
   r.top_k = static_cast<Count>(r.token.size()) / std::max<Count>(1, tokens);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "calc/handed_on.hpp"
 #include "calc/liveness.hpp"
 #include "calc/program.hpp"
 
@@ -56,12 +57,12 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
   return all;
 }
 
-/// The tensors that one kind of segment adds, and its peak.
+/// The tensors that one kind of segment adds, and its moments; `again`: while it runs again in backward.
 struct HeldPart {
   std::string name;
   LayerKind kind;
-  Bytes kept, input;
-  std::vector<AliveTensor> worst;
+  Bytes kept, input, handed_on, awaited;
+  std::vector<AliveTensor> forward, again, backward;
 };
 
 std::string name_of(const Segment& s) {
@@ -80,11 +81,13 @@ HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
   const Bytes mine = s.kind == SegmentKind::head ? logits : Bytes();
   const Liveness l = liveness(s.ops, p, s.input_elements, mine);
   const WorstMoments w = worst_moments(s.ops, p, s.input_elements, mine);
-  std::vector<AliveTensor> forward = named(w.forward, s.ops, p), backward = named(w.backward, s.ops, p);
-  if (plan.recompute == Recompute::full && s.kind == SegmentKind::block)
-    forward.push_back({"gradient of its output", l.output});
-  const bool in_forward = s.kind == SegmentKind::embedding || total(forward) >= total(backward);
-  return {name_of(s), s.layer, l.kept, l.input, in_forward ? std::move(forward) : std::move(backward)};
+  HeldPart r{name_of(s), s.layer, l.kept, l.input, l.carried, l.awaited, named(w.forward, s.ops, p), {}, {}};
+  if (s.kind != SegmentKind::embedding || l.carried != Bytes()) r.backward = named(w.backward, s.ops, p);
+  if (plan.recompute != Recompute::full || s.kind != SegmentKind::block) return r;
+  r.again = r.forward;
+  r.again.push_back({"gradient of its output", l.output});
+  if (l.awaited != Bytes()) r.again.push_back({"gradients of its keys and values", l.awaited});
+  return r;
 }
 
 /// "head: attn.q": what is alive in the segment at work.
@@ -102,11 +105,59 @@ std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPar
     Count n = 0;
     for (Count i = 0; i < layer; ++i) n += kind_index(kinds, i) == k;
     const HeldPart& p = parts[k + 1];
-    const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input : p.kept);
+    const Bytes handed = p.kind.hands_on_kv ? p.handed_on : Bytes();
+    const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input + handed : p.kept);
     if (bytes != Bytes()) all.push_back({fmt::format("kept by {} x {}", n, p.name), bytes});
   }
   return all;
 }
+
+/// A model's parts in training, and the worst moment among those seen.
+class WorstOfTraining {
+ public:
+  WorstOfTraining(const Arch& arch, const Plan& plan, const std::vector<HeldPart>& parts)
+      : arch_(arch), plan_(plan), parts_(parts), handed_(handed_on(layer_kinds(arch, plan.frozen, plan.narrowed))) {}
+
+  std::vector<AliveTensor> worst() {
+    see({}, parts_.front().forward, "embedding");
+    see({}, parts_.front().backward, "embedding");
+    for (std::size_t k = 1; k + 1 < parts_.size(); ++k) {
+      const LayerKind& kind = parts_[k].kind;  // the last of a kind has most before it, but for gradients
+      for (Count i = handed_.empty() ? kind.last : kind.first; i <= kind.last; ++i)
+        if (kind.layers.contains(i)) see_layer(i, parts_[k]);
+    }
+    const std::vector<AliveTensor> below = kept_before(arch_, parts_, plan_, arch_.layers);
+    see(below, parts_.back().forward, parts_.back().name);
+    see(below, parts_.back().backward, parts_.back().name);
+    return std::move(worst_);
+  }
+
+ private:
+  void see(std::vector<AliveTensor> before, const std::vector<AliveTensor>& moment, const std::string& where) {
+    append(before, moment, where);
+    if (total(before) > total(worst_)) worst_ = std::move(before);
+  }
+  void see_layer(Count layer, const HeldPart& p) {
+    std::vector<AliveTensor> below = kept_before(arch_, parts_, plan_, layer);
+    see(below, p.forward, p.name);
+    Bytes gradients, unread;
+    for (const HandedOn& h : handed_) {
+      if (h.passes(layer)) gradients += parts_[h.kind + 1].awaited;
+      if (h.source < layer && layer < h.first_reader) unread += parts_[h.kind + 1].handed_on;
+    }
+    if (gradients != Bytes()) below.push_back({"gradients of keys and values of earlier layers", gradients});
+    if (plan_.recompute == Recompute::full && unread != Bytes())
+      below.push_back({"keys and values that only later layers read, freed", Bytes() - unread});
+    see(below, p.again, p.name);
+    see(below, p.backward, p.name);
+  }
+
+  const Arch& arch_;
+  const Plan& plan_;
+  const std::vector<HeldPart>& parts_;
+  std::vector<HandedOn> handed_;
+  std::vector<AliveTensor> worst_;
+};
 
 }  // namespace
 
@@ -117,24 +168,24 @@ std::vector<AliveTensor> alive_in_training(const Setting& s) {
   for_each_operator(s.arch(), s.plan(), s.layout(), training_step(s.plan()), [&](const OperatorRow& row) {
     if (row.index == 0) parts.push_back(part(row.segment, s.plan(), logits));
   });
-  std::vector<AliveTensor> worst;
-  append(worst, parts.front().worst, "embedding");
-  for (std::size_t k = 1; k < parts.size(); ++k) {
-    const bool head = k + 1 == parts.size();  // of a kind of layer the last has most before it
-    std::vector<AliveTensor> all = kept_before(s.arch(), parts, s.plan(), head ? s.arch().layers : parts[k].kind.last);
-    append(all, parts[k].worst, parts[k].name);
-    if (total(all) > total(worst)) worst = std::move(all);
-  }
-  return worst;
+  return WorstOfTraining(s.arch(), s.plan(), parts).worst();
 }
 
 std::vector<AliveTensor> alive_in_inference(const Setting& s) {
   if (!s.parts().terms) return {};
   const Plan& plan = s.plan();
   std::vector<AliveTensor> worst;
+  const std::vector<HandedOn> handed = handed_on(layer_kinds(s.arch()));
   Bytes carried;
   const auto run = [&](const Step& step, Phase phase, const char* name) {
     const Pricing p = pricing(plan, phase);
+    std::vector<Bytes> hands_on;  // by kind of layer
+    for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
+      const Segment& seg = row.segment;
+      if (row.index == 0 && seg.kind == SegmentKind::block)
+        hands_on.push_back(liveness(seg.ops, p, seg.input_elements).carried);
+    });
+    const auto each = [&](std::size_t kind) { return hands_on[kind]; };
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;
       const Segment& seg = row.segment;
@@ -142,7 +193,9 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       if (seg.kind == SegmentKind::embedding) carried = Bytes();
       std::vector<AliveTensor> all = named(m, seg.ops, p);
       if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"what later layers read", carried});
-      carried += liveness(seg.ops, p, seg.input_elements).carried;
+      const Bytes keys = seg.kind == SegmentKind::block ? handed_over(handed, seg.layer, each) : Bytes();
+      if (keys != Bytes()) all.push_back({"keys and values of earlier layers", keys});
+      if (!seg.layer.hands_on_kv) carried += liveness(seg.ops, p, seg.input_elements).carried;
       if (total(all) <= total(worst)) return;
       worst.clear();
       append(worst, all, name);

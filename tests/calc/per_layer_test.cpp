@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/handed_on.hpp"
 #include "calc/layout.hpp"
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
@@ -68,20 +69,42 @@ TEST_CASE("layers that share keys and values project, cache and keep none", "[en
   CHECK(liveness(own, p, 3 * 64).kept - liveness(shared, p, 3 * 64).kept == Bytes(2 * 3 * 8 * 8 * 2));
 }
 
-TEST_CASE("a layer that shares keys and values makes gradients of them, and its worst moments say so",
-          "[engine][per_layer]") {
+TEST_CASE(
+    "gradients of keys and values that a layer hands on are there before its backward begins, and its worst "
+    "moments say so",
+    "[engine][per_layer]") {
   Arch a = sharing();
   a.mlp_width = 1;  // so that the worst moment is the core's
   const LayerKinds kinds = layer_kinds(a);
-  const OpList ops = block_ops(a, second_kind(kinds), training);
+  const OpList ops = block_ops(a, kinds.kinds[0], training);
   const Liveness l = liveness(ops, training_price(), 3 * 64);
+  CHECK(l.awaited == Bytes(2 * 3 * 8 * 8 * 2));
   const WorstMoments w = worst_moments(ops, training_price(), 3 * 64);
   CHECK(w.forward.total() == l.forward);
   CHECK(w.backward.total() == l.backward);
-  Bytes foreign;
-  for (const Alive& x : w.backward)
-    if (x.op == Alive::no_op && x.as == Alive::As::gradient) foreign = std::max(foreign, x.bytes);
-  CHECK(foreign == Bytes(2 * 3 * 8 * 8 * 2));  // of keys and values
+  LayerKind alone = kinds.kinds[0];
+  alone.hands_on_kv = false;
+  CHECK(liveness(block_ops(a, alone, training), training_price(), 3 * 64).awaited == Bytes());
+}
+
+TEST_CASE("what a layer hands on is alive until its last reader has run", "[engine][per_layer]") {
+  Arch a = sharing();
+  a.layers = 4;  // layers 2 and 3 have keys and values of their own, which nothing reads
+  const std::vector<HandedOn> all = handed_on(layer_kinds(a));
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].source == 0);
+  CHECK((all[0].first_reader == 1 && all[0].last_reader == 1));
+  CHECK((!all[0].passes(0) && all[0].passes(1) && !all[0].passes(2)));
+  CHECK(kv_source(layer_kinds(a), 1) == 0);
+  CHECK(kv_source(layer_kinds(a), 2) == -1);
+}
+
+TEST_CASE("a prompt holds what layers hand on, and a decoding step reads the cache", "[engine][per_layer]") {
+  const Arch a = sharing();
+  const Prices prompt = price_prefill(a, {.batch = 1}, {}, {}, 64);
+  const Prices step = price_decode(a, {.batch = 1}, {}, {}, 64);
+  CHECK(pass_workspace(prompt) >= prompt.layer(1).alive.forward + Bytes(2 * 64 * 8 * 8 * 2));
+  CHECK(step.layer(0).alive.carried == Bytes());
 }
 
 TEST_CASE("ranks share the heads of keys and values of another layer without an exchange", "[engine][per_layer]") {

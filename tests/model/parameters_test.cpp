@@ -24,9 +24,10 @@ std::string in_layer(const std::string& name) {
 
 /// The engine's component that a parameter belongs to, by its name.
 Count& part_of(Parameters& p, const std::string& name) {
-  for (const char* norm :
-       {"embedding.norm.", "attn.norm.", "attn.post_norm.", "attn.stream_weights.", "attn.gather.", "mlp.norm.",
-        "mlp.post_norm.", "mlp.stream_weights.", "mlp.gather.", "head.norm.", "head.transform_norm."})
+  for (const char* norm : {"embedding.norm.", "embedding.per_layer_norm.", "attn.norm.", "attn.post_norm.",
+                           "attn.stream_weights.", "attn.gather.", "mlp.stream_weights.", "mlp.gather.", "mlp.norm.",
+                           "mlp.post_norm.", "mlp.dense_norm.", "mlp.expert_norm.", "mlp.combined_norm.",
+                           "per_layer.norm.", "block.scale.", "head.norm.", "head.transform_norm."})
     if (name.starts_with(norm)) return p.norm;
   if (name.starts_with("embedding.positions.")) return p.position;
   if (name.starts_with("embedding.") || name.starts_with("head.project.")) return p.embedding;
@@ -51,7 +52,8 @@ Parameters counted(const Arch& arch) {
     // Adafactor: a row and a column of every matrix, vectors as they are (arXiv:1804.04235).
     const bool is_matrix = s.in > 0 && !is_convolution(name);
     p.factored += is_matrix ? s.groups * (s.out + s.in) : s.elements();
-    const bool table = name.starts_with("embedding.") && name != "embedding.project.weight";
+    const bool table = name.starts_with("embedding.") && name != "embedding.project.weight" &&
+                       name != "embedding.per_layer_project.weight";
     if (s.in > 0 && !table) {
       p.matmul += n;
       p.matmul_active += n - idle;

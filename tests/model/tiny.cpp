@@ -3,6 +3,7 @@
 #include "model/random.hpp"
 #include "tests/model/deepseek_v4.hpp"
 #include "tests/model/encoders.hpp"
+#include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
 #include "tests/model/sparse.hpp"
 
@@ -218,6 +219,7 @@ std::vector<Variant> variants() {
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : sparse_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : gemma_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));

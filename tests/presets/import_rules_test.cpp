@@ -104,9 +104,10 @@ TEST_CASE("Gemma 4 shares keys and values in its last layers, and has wider MLPs
   CHECK(a.per_layer == PerLayerInput{262144, 8});
   CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 8)")) ==
         "c.json: \"num_kv_shared_layers\" is not below the number of layers; lower it");
-  CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 3)")) ==
-        "c.json: layer 5 shares keys and values, but no layer before it has its own with the same window, heads and "
-        "widths; give one");
+  CHECK(
+      refusal(small("gemma4_text", R"("num_kv_shared_layers": 3)")) ==
+      "c.json: layer 5 shares keys and values, but the last layer before it with its own and the same window has other "
+      "heads or widths, or there is none; give one");
 }
 
 TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it says", "[import]") {

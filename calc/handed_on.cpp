@@ -1,0 +1,34 @@
+#include "calc/handed_on.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+Count kv_source(const LayerKinds& kinds, Count layer) {
+  const LayerKind& reader = kinds.kinds[kind_index(kinds, layer)];
+  Count source = -1;
+  if (!reader.reads_kv) return source;
+  for (const LayerKind& kind : kinds)
+    if (kind.hands_on_kv && kind.reach == reader.reach) source = std::max(source, kind.layers.last_below(layer));
+  return source;
+}
+
+std::vector<HandedOn> handed_on(const LayerKinds& kinds) {
+  std::vector<HandedOn> all;
+  if (std::none_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.hands_on_kv; })) return all;
+  Count layers = 0;
+  for (const LayerKind& kind : kinds) layers = std::max(layers, kind.last + 1);
+  for (Count i = 0; i < layers; ++i) {
+    const std::size_t kind = kind_index(kinds, i);
+    if (kinds.kinds[kind].hands_on_kv) all.push_back({kind, i, 0, 0});
+    const Count source = kv_source(kinds, i);
+    for (HandedOn& h : all)
+      if (h.source == source) {
+        if (h.last_reader == 0) h.first_reader = i;
+        h.last_reader = i;
+      }
+  }
+  return all;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,38 @@
+// Keys and values that a layer hands on to later ones (calc/handed_on.hpp).
+
+#include "model/pass.hpp"
+
+namespace llmcalc::model {
+
+void Pass::hand_on(const Value& k, const Value& v) {
+  if (direction_ == Direction::recompute) {  // what was handed on, and has its gradient now, was made by the first run
+    auto& [keys, values] = awaited_.at(layer_);
+    k.slot->gradient = std::exchange(keys->gradient, nullptr);
+    v.slot->gradient = std::exchange(values->gradient, nullptr);
+    return;
+  }
+  handed_[layer_] = {k, v};
+  if (!step_.training) return;
+  awaited_[layer_] = {k.slot, v.slot};
+  if (plan().recompute != Recompute::full) return;
+  k.data->claim("block.input");
+  v.data->claim("block.input");
+}
+
+KeysAndValues Pass::handed() const {
+  const auto it = handed_.find(kv_source(kinds_, layer_));
+  return it == handed_.end() ? KeysAndValues() : it->second;
+}
+
+void Pass::leave(const KeysAndValues& read) {
+  for (const HandedOn& h : handing_)
+    if (h.last_reader == layer_) handed_.erase(h.source);
+  if (!taping() && layer_ + 1 == arch_.layers) layer_inputs_ = {};
+  if (!taping() || !read.k.data) return;
+  tape_->remember([this, k = read.k.slot, v = read.v.slot, keys = read.k.elements(), values = read.v.elements()] {
+    into_rows("attn.core", k, keys, true);
+    into_rows("attn.core", v, values, true);
+  });
+}
+
+}  // namespace llmcalc::model
