@@ -73,19 +73,6 @@ std::vector<Variant> sparse_variants() {
     a.mixers.push(m);
     p.recompute = Recompute::selective;
   });
-  const auto shortcut = [](Arch& a) {
-    a.block = BlockKind::shortcut;
-    a.norms_per_layer = 4;
-    a.moe = {.experts = 4, .top_k = 2, .width = 6, .layers = LayerSet::all(a.layers)};
-  };
-  c.add("shortcut blocks", llama, [](Arch&, Plan&) {});
-  c.add("shortcut blocks, naive, dropout", llama,
-        [](Arch&, Plan& p) { p.dropout = true, p.attention = AttentionImpl::naive; });
-  c.add("shortcut blocks, full", llama, [](Arch& a, Plan& p) {
-    a.layers = 1;
-    p.recompute = Recompute::full;
-  });
-  for (std::size_t i = c.all.size() - 3; i < c.all.size(); ++i) shortcut(c.all[i].arch);
   return c.all;
 }
 

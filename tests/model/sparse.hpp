@@ -1,5 +1,5 @@
 #pragma once
-/// Small models whose attention reads keys that an indexer chooses, and shortcut blocks.
+/// Small models whose attention reads keys that an indexer chooses.
 
 #include "tests/model/tiny.hpp"
 
