@@ -289,8 +289,9 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
         const Numbers naive = test::loss_and_gradients(v, f.number);
         v.plan.attention = AttentionImpl::flash;
         INFO("dropout " << dropout);
-        // Naive attention rounds the probabilities and their gradients where it stores them: twice the room in bf16.
-        const double room = f.number == Number::bf16 ? 2 * f.rounding : f.rounding;
+        // Naive attention rounds the probabilities, those that dropout leaves, and their gradients where it stores
+        // them: that often the room in bf16.
+        const double room = f.number == Number::bf16 ? (dropout ? 3 : 2) * f.rounding : f.rounding;
         CHECK(difference(naive, test::loss_and_gradients(v, f.number)) < room);
       }
   });
