@@ -49,10 +49,10 @@ struct Ids {
 /// Inputs of the attention core. Latent attention's rotary numbers, which the heads share, lie apart.
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
-  HeadView pooled;     ///< keys, and values, of groups of tokens (Attention::pooled)
-  Count rope_dim = 0;  ///< of qk_dim, the numbers in q_rope and k_rope
-  double scale = 1;    ///< of the scores
-  double cap = 0;      ///< scores s become cap tanh(s / cap); 0: they do not
+  HeadView pooled = {};  ///< keys, and values, of groups of tokens (Attention::pooled)
+  Count rope_dim = 0;    ///< of qk_dim, the numbers in q_rope and k_rope
+  double scale = 1;      ///< of the scores
+  double cap = 0;        ///< scores s become cap tanh(s / cap); 0: they do not
   const void* sinks = nullptr;
   bool alibi = false;
   const ChosenIndex* chosen = nullptr;  ///< the keys of every query; null: all in reach
@@ -97,7 +97,7 @@ inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::u
 
 /// Destinations of the gradients of AttentionInputs' tensors; that of the sinks is wide.
 struct AttentionGradients {
-  HeadView q, q_rope, k, k_rope, v, pooled;
+  HeadView q, q_rope, k, k_rope, v, pooled = {};
   bool add_keys = false;  ///< gradients of keys and values are added: other layers read them, too
   void* sinks = nullptr;
 };

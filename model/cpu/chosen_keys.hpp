@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calc/mixer.hpp"
+#include "model/cpu/parallel.hpp"
 #include "model/indexer.hpp"
 #include "model/math/numbers.hpp"
 
