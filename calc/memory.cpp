@@ -251,7 +251,7 @@ Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Pl
   m.kv_cache -= cache;
   m.host = weights + cache;
   m.workspace = std::max(pass_workspace(prefill), workspace_of_last);
-  if (plan.kv_cache) m.workspace += plan.batch * sum_of(prefill, [](const LayerPrice& row) { return row.cache.open; });
+  if (plan.kv_cache) m.workspace += plan.batch * open_bytes(prefill);
   m.total = m.peak = m.weights + m.kv_cache + m.workspace + m.process;
   return m;
 }
@@ -262,6 +262,10 @@ Bytes cache_bytes(const Prices& prices, Count context) {
 
 Bytes cache_bytes_per_token(const Prices& prices) {
   return sum_of(prices, [](const LayerPrice& row) { return row.cache.each(); });
+}
+
+Bytes open_bytes(const Prices& prices) {
+  return sum_of(prices, [](const LayerPrice& row) { return row.cache.open; });
 }
 
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) {
@@ -292,6 +296,10 @@ Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layou
 }
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout) {
   return cache_bytes_per_token(price_holdings(arch, plan, layout));
+}
+
+Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout) {
+  return open_bytes(price_holdings(arch, plan, layout));
 }
 
 }  // namespace llmcalc

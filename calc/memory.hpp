@@ -163,6 +163,10 @@ Bytes optimizer_bytes(const Plan& plan, const Learned& numbers);
 Bytes cache_bytes(const Prices& prices, Count context);
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 
+/// Bytes of one sequence's tokens whose group may still be open, beside the cache (CacheRow::open).
+Bytes open_bytes(const Prices& prices);
+Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
+
 /// Cache bytes of one more token while no window or chunk is full.
 Bytes cache_bytes_per_token(const Prices& prices);
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});

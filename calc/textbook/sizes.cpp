@@ -12,6 +12,32 @@ std::size_t listed(const List& list, Count layer) {
   return 0;
 }
 
+/// The tokens that a layer with softmax attention sees.
+Reach reach_of(const Arch& a, Count layer) {
+  if (const std::size_t i = listed(a.mixers, layer); i > 0) return a.mixers[i - 1].reach;
+  return a.local.layers.contains(layer) ? a.local.reach : Reach();
+}
+
+/// The layer whose keys and values a layer reads: the last before it that has its own and sees as far. -1: none.
+Count read_by(const Arch& a, Count layer) {
+  const auto mixer = [&](Count i) -> const Mixer& { return a.mixer(listed(a.mixers, i)); };
+  const auto is_linear = [&](Count i) { return a.linear_layers.contains(i); };
+  if (!mixer(layer).shared_kv || is_linear(layer)) return -1;
+  for (Count i = layer - 1; i >= 0; --i)
+    if (mixer(i).attention == AttentionKind::grouped && !mixer(i).shared_kv && !is_linear(i) &&
+        reach_of(a, i) == reach_of(a, layer))
+      return i;
+  return -1;
+}
+
+/// Layers with this mixer whose keys and values later layers read.
+Count layers_read(const Arch& a, std::size_t mixer) {
+  LayerSet read;
+  for (Count i = 0; i < a.layers; ++i)
+    if (const Count source = read_by(a, i); source >= 0 && listed(a.mixers, source) == mixer) read.insert(source);
+  return read.size();
+}
+
 }  // namespace
 
 LayerCounts layer_counts(const Arch& a, std::size_t mixer) {
@@ -33,6 +59,7 @@ LayerCounts layer_counts(const Arch& a, std::size_t mixer) {
     else
       ++(mlp > 0 ? n.other[mlp - 1] : n.dense);
   }
+  n.read = layers_read(a, mixer);
   return n;
 }
 

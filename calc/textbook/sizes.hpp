@@ -16,6 +16,7 @@ struct LayerCounts {
   Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by what mixes their tokens
   Count dense = 0, experts = 0;                          ///< by MLP; dense: of the Arch's own width
   std::array<Count, 2> other{};                          ///< of the widths of Arch::mlps
+  Count read = 0;                                        ///< whose keys and values later layers read
 };
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0);
 
@@ -60,6 +61,7 @@ struct Sizes {
   Mixer mixer;
   N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
   N L_p, L_r = 0;                                       ///< layers with this mixer; with its recurrence
+  N L_k = 0;                                            ///< layers whose keys and values later layers read
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< of the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
@@ -132,6 +134,7 @@ void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& let
   s.L_r = some("L_r", n.recurrent);
   s.L_d = some("L_d", n.dense);
   s.L_m = some("L_m", n.experts);
+  s.L_k = some("L_k", n.read);
   const bool attends = n.full + n.local > 0;
   s.L_s = !attends ? N(0) : n.full + n.local == n.all ? s.L_p : s.L_p - s.L_l;
   if (a.block == BlockKind::shortcut) {  // two attentions and two dense MLPs in every layer

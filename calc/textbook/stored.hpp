@@ -414,14 +414,23 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
   return sum;
 }
 
-/// The tensors that a way of recomputing keeps; under full recomputation the blocks keep only their inputs.
+/// The tensors that a way of recomputing keeps; under full recomputation the blocks keep only their inputs, and what
+/// later layers read.
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
   StoredSum<N> sum = stored(a, s, m, [recompute](const Stored<N>& x) {
     return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block || x.handed_on);
   });
-  if (recompute == Recompute::full)
-    sum.add(tokens_of(m, s.T, Tokens::mine), Stored<N>{s.L, Tokens::mine, true, s.n_h * s.D}, s.n_h * s.D);
+  if (recompute != Recompute::full) return sum;
+  const auto add = [&](const N& layers, Tokens tokens, const N& each) {
+    sum.add(tokens_of(m, s.T, tokens), Stored<N>{layers, tokens, true, each}, each);
+  };
+  add(s.L, Tokens::mine, s.n_h * s.D);
+  over_parts(s, [&](const Sizes<N>& of) {
+    const N each = of.d_v == of.d_h ? N(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
+    if (!(of.L_k == N(0))) add(of.L_k, Tokens::all, each);
+    return of.L_k;
+  });
   return sum;
 }
 

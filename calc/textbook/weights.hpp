@@ -363,11 +363,10 @@ class WeightTable {
 
   /// Norms of the layers with this mixer: in serial blocks one or two for each half that they have.
   void norms() {
-    if (a_.streams > 1) {  // hyper-connections of both halves: a matrix, its bias, and three scales
+    if (a_.streams > 1) {  // hyper-connections of both halves: a matrix; its bias and three scales in one tensor
       const N n = s_.n_h, weights = n * (n + N(2));
       matrix(Component::norm, s_.L_p, 2, n * s_.D, weights, Place::whole);
-      vector(Component::norm, s_.L_p, 2, weights, Place::whole);
-      vector(Component::norm, s_.L_p, 2, N(3), Place::whole);
+      vector(Component::norm, s_.L_p, 2, weights + N(3), Place::whole);
     }
     if (a_.norm == NormKind::weight_free) return;
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
@@ -415,8 +414,7 @@ class WeightTable {
     const N rows = s_.cut(s_.V);
     if (a_.streams > 1) {
       matrix(Component::lm_head, 1, 1, s_.n_h * s_.D, s_.n_h, Place::whole);
-      vector(Component::lm_head, 1, 1, s_.n_h, Place::whole);
-      vector(Component::lm_head, 1, 1, 1, Place::whole);
+      vector(Component::lm_head, 1, 1, s_.n_h + N(1), Place::whole);
     }
     visit_(Weight<N>{.component = Component::lm_head, .matrix = true, .in = s_.D_e, .out = rows, .tied = a_.tied_head});
     if (a_.head_bias) vector(Component::lm_head, 1, 1, rows);

@@ -4,6 +4,7 @@
 
 #include "calc/handed_on.hpp"
 #include "calc/liveness.hpp"
+#include "calc/memory.hpp"
 #include "calc/program.hpp"
 
 namespace llmcalc::explain {
@@ -62,6 +63,7 @@ struct HeldPart {
   std::string name;
   LayerKind kind;
   Bytes kept, input, handed_on, awaited;
+  Bytes choice;  ///< of keys, that later layers read
   std::vector<AliveTensor> forward, again, backward;
 };
 
@@ -81,7 +83,16 @@ HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
   const Bytes mine = s.kind == SegmentKind::head ? logits : Bytes();
   const Liveness l = liveness(s.ops, p, s.input_elements, mine);
   const WorstMoments w = worst_moments(s.ops, p, s.input_elements, mine);
-  HeldPart r{name_of(s), s.layer, l.kept, l.input, l.carried, l.awaited, named(w.forward, s.ops, p), {}, {}};
+  HeldPart r{.name = name_of(s),
+             .kind = s.layer,
+             .kept = l.kept,
+             .input = l.input,
+             .handed_on = l.carried,
+             .awaited = l.awaited,
+             .choice = l.handed_on,
+             .forward = named(w.forward, s.ops, p),
+             .again = {},
+             .backward = {}};
   if (s.kind != SegmentKind::embedding || l.carried != Bytes()) r.backward = named(w.backward, s.ops, p);
   if (plan.recompute != Recompute::full || s.kind != SegmentKind::block) return r;
   r.again = r.forward;
@@ -105,8 +116,7 @@ std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPar
     Count n = 0;
     for (Count i = 0; i < layer; ++i) n += kind_index(kinds, i) == k;
     const HeldPart& p = parts[k + 1];
-    const Bytes handed = p.kind.hands_on_kv ? p.handed_on : Bytes();
-    const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input + handed : p.kept);
+    const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input + p.choice : p.kept);
     if (bytes != Bytes()) all.push_back({fmt::format("kept by {} x {}", n, p.name), bytes});
   }
   return all;
@@ -126,7 +136,7 @@ class WorstOfTraining {
       for (Count i = handed_.empty() ? kind.last : kind.first; i <= kind.last; ++i)
         if (kind.layers.contains(i)) see_layer(i, parts_[k]);
     }
-    const std::vector<AliveTensor> below = kept_before(arch_, parts_, plan_, arch_.layers);
+    const std::vector<AliveTensor> below = kept_below(arch_.layers, true);
     see(below, parts_.back().forward, parts_.back().name);
     see(below, parts_.back().backward, parts_.back().name);
     return std::move(worst_);
@@ -137,17 +147,24 @@ class WorstOfTraining {
     append(before, moment, where);
     if (total(before) > total(worst_)) worst_ = std::move(before);
   }
-  void see_layer(Count layer, const HeldPart& p) {
+  /// What the layers below one keep. A recomputed layer keeps the keys and values that later layers read; when backward
+  /// has passed the first of those, they are freed, and made again with their layer.
+  std::vector<AliveTensor> kept_below(Count layer, bool in_backward) const {
     std::vector<AliveTensor> below = kept_before(arch_, parts_, plan_, layer);
-    see(below, p.forward, p.name);
-    Bytes gradients, unread;
-    for (const HandedOn& h : handed_) {
+    if (plan_.recompute != Recompute::full) return below;
+    Bytes read;
+    for (const HandedOn& h : handed_)
+      if (h.source < layer && (!in_backward || h.first_reader <= layer)) read += parts_[h.kind + 1].handed_on;
+    if (read != Bytes()) below.push_back({"keys and values that later layers read", read});
+    return below;
+  }
+  void see_layer(Count layer, const HeldPart& p) {
+    see(kept_below(layer, false), p.forward, p.name);
+    std::vector<AliveTensor> below = kept_below(layer, true);
+    Bytes gradients;
+    for (const HandedOn& h : handed_)
       if (h.passes(layer)) gradients += parts_[h.kind + 1].awaited;
-      if (h.source < layer && layer < h.first_reader) unread += parts_[h.kind + 1].handed_on;
-    }
     if (gradients != Bytes()) below.push_back({"gradients of keys and values of earlier layers", gradients});
-    if (plan_.recompute == Recompute::full && unread != Bytes())
-      below.push_back({"keys and values that only later layers read, freed", Bytes() - unread});
     see(below, p.again, p.name);
     see(below, p.backward, p.name);
   }
@@ -207,6 +224,8 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
     run(decode_step(plan, context), Phase::decode, "decode");
   else
     run(prefill_step(plan, context), Phase::prefill, "last step");
+  const Bytes open = plan.kv_cache ? plan.batch * open_bytes(s.arch(), plan, s.layout()) : Bytes();
+  if (open != Bytes()) worst.push_back({"keys and gates of tokens whose group is open", open});
   return worst;
 }
 

@@ -107,6 +107,7 @@ constexpr LayerSize layer_sizes[] = {
     {"L_r", "layers with a recurrence"},
     {"L_d", "layers with a dense MLP"},
     {"L_m", "layers with experts"},
+    {"L_k", "layers whose keys and values later layers read"},
     {"L_x", "layers with an MLP of width F_x"},
     {"L_y", "layers with an MLP of width F_y"},
     {"A", "query heads"},
