@@ -139,7 +139,7 @@ std::size_t place_of_last(const Command& c, Args words) {
 
 std::string program_help() {
   std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of language models\n\n";
-  for (const Command& c : commands()) s += fmt::format("  {:<11}{:<25}{}\n", c.name, c.arguments, c.summary);
+  for (const Command& c : commands()) s += fmt::format("  {:<11}{:<25} {}\n", c.name, c.arguments, c.summary);
   return s +
          "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file,\n"
          "         a config.json or its folder\n"

@@ -9,6 +9,12 @@ namespace {
 
 std::string bound_name(const Time& t) { return std::string(bound_names[static_cast<std::size_t>(bound(t))]); }
 
+/// "256 tokens, 1.5 to 2.5 s in 9 of 10 cases"
+std::string joined(std::string note, const std::string& more) {
+  if (more.empty()) return note;
+  return note.empty() ? more : note + ", " + more;
+}
+
 double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
 
 /// One request's prompt on a machine that runs nothing else.
@@ -16,14 +22,18 @@ Seconds prefill_alone(const Request& r) {
   return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
 }
 
-/// How a time was found, and where a measurement lies: " (4.9 to 7.6 ms in 9 of 10 cases)".
+/// Where a measurement lies: "4.9 to 7.6 ms in 9 of 10 cases"; empty where nothing says it.
+std::string range(const Request& r, InferenceClass kind, double value, Unit unit) {
+  const auto interval = interval_of(r, kind);
+  if (!interval) return "";
+  return interval_text(value / interval->factor, value * interval->factor, unit) + " in 9 of 10 cases";
+}
+
+/// How a time was found, and where a measurement lies: "under vllm, 4.9 to 7.6 ms in 9 of 10 cases".
 std::string how(const Request& r, const InferEstimate& e, InferenceClass kind, Seconds time) {
   if (!e.estimated) return "a bound: full efficiency";
   if (!r.engine) return "at the efficiencies given";
-  const auto interval = interval_of(r, kind);
-  if (!interval) return fmt::format("under {}", r.engine->name);
-  return fmt::format("{} in 9 of 10 cases",
-                     interval_text(time.value / interval->factor, time.value * interval->factor, Unit::seconds));
+  return joined(fmt::format("under {}", r.engine->name), range(r, kind, time.value, Unit::seconds));
 }
 
 /// Adds the ends of the rows that have an interval, where there is one.
@@ -54,8 +64,8 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   const Seconds step = e.middle.estimate.total();
   const Count context = p.prompt + p.generate / 2;
   Section s{"decode", "decode", {}};
-  const std::string range = r.engine ? ", " + how(r, e, InferenceClass::decode, step) : "";
-  s.add("time_per_token_s", "time per token", step, fmt::format("at context {}{}", context, range));
+  s.add("time_per_token_s", "time per token", step,
+        joined(fmt::format("at context {}", context), range(r, InferenceClass::decode, step.value, Unit::seconds)));
   s.add("bound_time_per_token_s", e.estimated ? "time, at best" : "", e.middle.bound.total());
   s.add("first_time_per_token_s", "at the start", e.first.estimate.total(), fmt::format("context {}", p.prompt + 1));
   s.add("last_time_per_token_s", "at the end", e.last.estimate.total(),
@@ -102,11 +112,13 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
   const bool several = p.batch > 1;
   const Seconds alone = several ? prefill_alone(r) : e.estimate.first_token;
   s.add("ttft_s", several ? "first tokens after" : "first token after", e.estimate.first_token,
-        several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill");
+        joined(several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill",
+               range(r, InferenceClass::prefill, e.estimate.first_token.value, Unit::seconds)));
   s.add("ttft_alone_s", several ? "  alone" : "", alone, "of a request that waits for no other");
   s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * real(p.batch + 1) * alone, "prompts one after another");
   s.add("total_s", "all tokens after", e.estimate.total,
-        fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"));
+        joined(fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"),
+               range(r, InferenceClass::whole_batch, e.estimate.total.value, Unit::seconds)));
   s.add("bound_ttft_s", "", e.bound.first_token);
   s.add("bound_total_s", e.estimated ? "at best" : "", e.bound.total);
   s.add("tokens_per_s", "throughput", real(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
@@ -114,9 +126,11 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
         "per sequence; a word is 1.3 tokens");
   if (const std::optional<double> price = price_of(r)) {
     const double all = cost(device_hours(devices(r.layout), e.estimate.total), *price);
-    s.add("usd_per_1m_tokens", "a million tokens", 1e6 * all / real(p.batch * p.generate), Unit::dollars,
-          fmt::format("generated ones, prompts included{}; {:g} USD per GPU-hour",
-                      e.estimated ? "" : "; at least, as the time is a bound", *price));
+    const double million = 1e6 * all / real(p.batch * p.generate);
+    s.add("usd_per_1m_tokens", "a million tokens", million, Unit::dollars,
+          joined(range(r, InferenceClass::whole_batch, million, Unit::dollars),
+                 fmt::format("generated ones, prompts included{}; {:g} USD per GPU-hour",
+                             e.estimated ? "" : "; at least, as the time is a bound", *price)));
   }
   add_ends_of(s, r, InferenceClass::prefill, [](std::string_view key) { return key == "ttft_s"; });
   add_ends_of(s, r, InferenceClass::whole_batch, [](std::string_view key) {
@@ -129,21 +143,14 @@ Section inference_estimate_section(const Request& r) {
   Section s{"inference_estimate", "", {}};
   s.add("software", "", r.engine->name);
   s.add("parameters", "", inference_estimator().fitted);
-  const auto add_families = [&](const char* key, InferenceClass kind) {
-    if (const auto interval = interval_of(r, kind)) s.add(key, "", interval->families);
+  const auto add_class = [&](const std::string& figure, InferenceClass kind) {
+    s.add(figure + "_class", "", std::string(name(class_of(r, kind))));
+    if (const auto interval = interval_of(r, kind)) s.add(figure + "_families", "", interval->families);
   };
-  add_families("prefill_families", InferenceClass::prefill);
-  add_families("decode_families", InferenceClass::decode);
-  add_families("whole_families", InferenceClass::whole_batch);
+  add_class("prefill", InferenceClass::prefill);
+  add_class("decode", InferenceClass::decode);
+  add_class("whole", InferenceClass::whole_batch);
   return s;
-}
-
-void note_unmeasured_device(const Request& r, Report& report) {
-  if (chip_of(*r.hardware) == Chip::other)
-    report.notes.push_back(
-        fmt::format("no device like {} was measured in inference: its shares of bandwidth and peak are those of other "
-                    "devices, and the interval is wider",
-                    r.hardware->name));
 }
 
 Section limits_section(const Request& r) {

@@ -77,6 +77,7 @@ constexpr std::array objects{
     Table{"conventions", "what is counted and what is left out, in words"},
     Table{"diagnosis", "what a log says: its kind, and the numbers that are no term of a device's memory"},
     Table{"link", "the link of a collective"},
+    Table{"reached_link", "what collectives reach of it in published training runs"},
     Table{"machine", "the machine that was measured"},
     Table{"attention_core", "which code computed attention"},
     Table{"utilization", "utilisation of a measured step, by convention"},
@@ -188,6 +189,9 @@ Value report_json_schema() {
   at(schema, "inference_estimate.software") =
       described("string", "the profile of --software, or the usual engine, that the estimate is for");
   at(schema, "estimate.software") = described("string", "the profile of --software that the estimate is for");
+  for (const char* path :
+       {"inference_estimate.prefill_class", "inference_estimate.decode_class", "inference_estimate.whole_class"})
+    at(schema, path) = described("string", "figures that are predicted about as well, or assumed input");
   for (const char* path : {"estimate.parameters", "inference_estimate.parameters"})
     at(schema, path) = described("string", "when the estimator's parameters were fitted, and to what");
   at(schema, "target.reached") = described("boolean", "whether the plan as it is reaches the target, and fits");

@@ -32,8 +32,6 @@ Section run_flops_section(const Request& r);
 std::string_view part_label(Part p);
 /// The engine that prefill and decode are estimated for, and what stands behind the estimate.
 Section inference_estimate_section(const Request& r);
-/// Adds a note where no device of the kind was measured. Precondition: an engine is chosen.
-void note_unmeasured_device(const Request& r, Report& report);
 /// The same of training. Precondition: the request has software.
 Section estimate_section(const Request& r, const TrainEstimate& e);
 Section step_section(const Request& r, const TrainEstimate& e);

@@ -1,5 +1,7 @@
 #include "report/sensitivity.hpp"
 
+#include "calc/infer.hpp"
+#include "calc/train.hpp"
 #include "report/software.hpp"
 
 namespace llmcalc {
@@ -19,41 +21,70 @@ void hurry_links(Cluster& c) {
   for (Seconds* s : {&links.start, &links.round_inside, &links.round_between}) *s = (1 / better) * *s;
 }
 
-/// The estimate's seconds on another cluster.
-Seconds seconds_on(const Request& r, const Cluster& c) {
+/// Changes of a time. `reached`: the request with its device at what it reaches under the software; `seconds`: the
+/// estimate on a cluster.
+class Changes {
+ public:
+  Changes(Section s, const Request& r, Request (*reached)(Request), Seconds (*seconds)(const Request&, const Cluster&))
+      : s_(std::move(s)), r_(r), reached_(reached), seconds_(seconds), now_(seconds(r, r.hardware->cluster)) {}
+
+  Section all() {
+    const bool several = devices(r_.layout) > 1;
+    with("peak", "matmul peak", [](HardwareCard& card) { scale_peaks(card, better); });
+    with("bandwidth", "memory bandwidth",
+         [](HardwareCard& card) { card.cluster.device.bandwidth = better * card.cluster.device.bandwidth; });
+    const Cluster& c = r_.hardware->cluster;
+    if (!c.levels.empty() && several) with("link", "link", [](HardwareCard& card) { raise_level(card.cluster, 0); });
+    if (c.levels.size() > 1 && devices(r_.layout) > c.levels[0].ranks)
+      with("network", "network", [](HardwareCard& card) { raise_level(card.cluster, 1); });
+    if (several) hurried("latency", "speed of links' starts", hurry_links);
+    hurried("host", "speed of the host", [](Cluster& cluster) { hurry_host(cluster.device.achieved); });
+    return std::move(s_);
+  }
+
+ private:
+  void add(const char* key, const char* label, Seconds then) { s_.add(key, label, then / now_ - 1, Unit::ratio); }
+  /// A change of the hardware, from which what is reached follows.
+  template <typename Change>
+  void with(const char* key, const char* label, const Change& change) {
+    Request other = r_;
+    change(*other.hardware);
+    add(key, label, seconds_(other, reached_(other).hardware->cluster));
+  }
+  /// A change of what is reached.
+  template <typename Hurry>
+  void hurried(const char* key, const char* label, const Hurry& hurry) {
+    Cluster c = r_.hardware->cluster;
+    hurry(c);
+    add(key, label, seconds_(r_, c));
+  }
+
+  Section s_;
+  const Request& r_;
+  Request (*reached_)(Request);
+  Seconds (*seconds_)(const Request&, const Cluster&);
+  Seconds now_;
+};
+
+Seconds seconds_of_step(const Request& r, const Cluster& c) {
   return train(r.model.arch, r.plan, r.layout, c).estimate.total();
+}
+Seconds seconds_of_token(const Request& r, const Cluster& c) {
+  return infer(r.model.arch, r.plan, r.layout, c).middle.estimate.total();
 }
 
 }  // namespace
 
-Section sensitivity_section(const Request& r, const TrainEstimate& e) {
+Section sensitivity_section(const Request& r) {
   Section s{"sensitivity", "a tenth more of it changes the step by", {}};
   if (!r.software) return s;
-  const double now = e.estimate.total().value;
-  const auto add = [&](const char* key, const char* label, Seconds then) {
-    s.add(key, label, then.value / now - 1, Unit::ratio);
-  };
-  const auto with = [&](const auto& change) {
-    Request other = r;
-    change(*other.hardware);
-    return seconds_on(other, for_training(other).hardware->cluster);
-  };
-  add("peak", "matmul peak", with([](HardwareCard& card) { scale_peaks(card, better); }));
-  add("bandwidth", "memory bandwidth",
-      with([](HardwareCard& card) { card.cluster.device.bandwidth = better * card.cluster.device.bandwidth; }));
-  const std::size_t levels = r.hardware->cluster.levels.size();
-  if (levels > 0 && devices(r.layout) > 1)
-    add("link", "link", with([](HardwareCard& card) { raise_level(card.cluster, 0); }));
-  if (levels > 1 && devices(r.layout) > r.hardware->cluster.levels[0].ranks)
-    add("network", "network", with([](HardwareCard& card) { raise_level(card.cluster, 1); }));
-  const auto hurried = [&](const auto& hurry) {
-    Cluster c = r.hardware->cluster;
-    hurry(c);
-    return seconds_on(r, c);
-  };
-  if (devices(r.layout) > 1) add("latency", "speed of links' starts", hurried(hurry_links));
-  add("host", "speed of the host", hurried([](Cluster& c) { hurry_host(c.device.achieved); }));
-  return s;
+  return Changes(std::move(s), r, for_training, seconds_of_step).all();
+}
+
+Section decode_sensitivity_section(const Request& r) {
+  Section s{"decode_sensitivity", "a tenth more of it changes the time per token by", {}};
+  if (!r.engine) return s;
+  return Changes(std::move(s), r, for_inference, seconds_of_token).all();
 }
 
 }  // namespace llmcalc

@@ -104,13 +104,15 @@ std::string too_slow(const Request& r, const Served& s) {
   return "";
 }
 
-/// The points that no other beats in both, slowest user first.
+/// The points that no other beats in both, slowest user first. What a short trial cannot tell apart, a hundredth, is no
+/// gain.
 std::vector<ServingPoint> undominated(std::vector<ServingPoint> all) {
   std::sort(all.begin(), all.end(),
             [](const ServingPoint& a, const ServingPoint& b) { return a.gpu_rate > b.gpu_rate; });
+  constexpr double noise = 0.01;
   std::vector<ServingPoint> front;
   for (const ServingPoint& p : all)
-    if (front.empty() || p.user_speed > front.back().user_speed) front.push_back(p);
+    if (front.empty() || p.user_speed > (1 + noise) * front.back().user_speed) front.push_back(p);
   return front;
 }
 

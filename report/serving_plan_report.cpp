@@ -95,19 +95,36 @@ json::Value offer_json(const ServingOffer& o, const std::string& why) {
   return v;
 }
 
+/// A percentile of the table of times.
+struct Tabulated {
+  double percent;
+  const char* name;
+  Seconds Spread::*value;
+};
+/// The highest that is at most --percentile, which the limits hold for; the median below that.
+const Tabulated& shown_percentile(double percent) {
+  static constexpr std::array all{Tabulated{50, "P50", &Spread::p50}, Tabulated{90, "P90", &Spread::p90},
+                                  Tabulated{95, "P95", &Spread::p95}, Tabulated{99, "P99", &Spread::p99},
+                                  Tabulated{99.9, "P99.9", &Spread::p999}};
+  const auto above = std::find_if(all.begin() + 1, all.end(), [&](const Tabulated& t) { return t.percent > percent; });
+  return *(above - 1);
+}
+
 Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
   Grid g{.key = "plans",
          .title = "",
-         .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out", "TTFT P95", "TPOT P95"},
+         .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out"},
          .left = 2,
          .rows = {}};
+  const Tabulated& percentile = shown_percentile(shown.front()->request.serving.percentile);
+  for (const char* time : {"TTFT", "TPOT"}) g.columns.push_back(fmt::format("{} {}", time, percentile.name));
   for (const ServingOffer* o : shown) {
     const auto usd = usd_per_hour(*o);
     const auto prices = serving_prices(o->request, o->run, o->at);
-    g.rows.push_back({o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
-                      usd ? fmt::format("{:.2f}", *usd) : "-",
-                      prices ? fmt::format("{:.3g}", 1e6 * prices->output) : "-", duration_text(o->at.first_token.p95),
-                      duration_text(o->at.per_token.p95)});
+    g.rows.push_back(
+        {o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
+         usd ? fmt::format("{:.2f}", *usd) : "-", prices ? fmt::format("{:.3g}", 1e6 * prices->output) : "-",
+         duration_text(o->at.first_token.*percentile.value), duration_text(o->at.per_token.*percentile.value)});
     g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
   }
   if (!several) g.drop(0), --g.left;
@@ -116,15 +133,18 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
 
 Grid front_grid(const std::vector<ServingPoint>& front) {
   Grid g{.key = "front",
-         .title = "faster for a user, or more from a GPU",
+         .title = fmt::format("faster for a user, or more from a GPU: one engine on {}",
+                              front.empty() ? "" : front.front().offer->request.hardware->name),
          .columns = {"engine", "users", "tokens/s and user", "tokens/s and GPU"},
          .rows = {}};
   for (const ServingPoint& p : front) {
     ServingOffer one = *p.offer;
     one.engines = 1;
+    one.request.serving.replicas = 1;
     g.rows.push_back({engines_text(one).substr(4), fmt::format("{}", p.users), fmt::format("{:.1f}", p.user_speed),
                       fmt::format("{:.1f}", p.gpu_rate)});
-    g.json.push_back({{"layout", serving_head(one.request).layout},
+    g.json.push_back({{"hardware", one.request.hardware->name},
+                      {"layout", serving_head(one.request).layout},
                       {"users", p.users},
                       {"tokens_per_s_per_user", p.user_speed},
                       {"tokens_per_s_per_gpu", p.gpu_rate}});
@@ -159,13 +179,17 @@ double distance(const ServingOffer& o) {
   return most;
 }
 
-/// The bounds of prompt and decode of a request alone.
+/// The bounds of prompt and decode of a request alone; where the engine takes longer for a request than its pass, that.
 std::string bound_text(const Request& r) {
   const Plan alone = with_batch(r.plan, 1);
   const Cluster& on = r.hardware->cluster;
   const auto name = [](const PassEstimate& p) { return bound_names[static_cast<std::size_t>(bound(p.estimate))]; };
+  const PassEstimate prompt = prefill(r.model.arch, alone, r.layout, on, alone.prompt);
+  const Seconds engine = r.engine ? request_seconds(inference_estimator().parameters, *r.engine->inference) : Seconds();
   return fmt::format("prompts are bound by {}, tokens by {}",
-                     name(prefill(r.model.arch, alone, r.layout, on, alone.prompt)),
+                     engine > prompt.estimate.total()
+                         ? fmt::format("the {} that {} takes for a request", duration_text(engine), r.engine->name)
+                         : std::string(name(prompt)),
                      name(decode(r.model.arch, alone, r.layout, on, alone.prompt + alone.generate)));
 }
 

@@ -118,6 +118,22 @@ void note_measured_device(const Request& r, Report& report) {
       measured_text(*measured)));
 }
 
+namespace {
+void note_unmeasured(const HardwareCard& card, const char* in, Report& report) {
+  report.notes.push_back(
+      fmt::format("no device like {} was measured in {}: its shares of bandwidth and peak are those of other "
+                  "devices, and the interval is wider",
+                  card.name, in));
+}
+}  // namespace
+
+void note_unmeasured_training(const Request& r, Report& report) {
+  if (r.software && silicon_of(*r.hardware) == Silicon::other) note_unmeasured(*r.hardware, "training", report);
+}
+void note_unmeasured_inference(const Request& r, Report& report) {
+  if (r.engine && chip_of(*r.hardware) == Chip::other) note_unmeasured(*r.hardware, "inference", report);
+}
+
 EstimateClass class_of(const Request& r) { return estimate_class(r.model.arch, *r.hardware, false); }
 
 std::optional<EstimateInterval> interval_of(const Request& r) {

@@ -71,9 +71,9 @@ std::string spent_text(const Report& r) {
   return text;
 }
 
-/// What would help an estimated step most: "a tenth more matmul peak -4.4 %, link -2.6 %".
-std::string helps_text(const Report& r) {
-  const Section* s = r.find("sensitivity");
+/// What would help an estimate most: "a tenth more matmul peak -4.4 %, link -2.6 %".
+std::string helps_text(const Report& r, std::string_view sensitivity) {
+  const Section* s = r.find(sensitivity);
   std::vector<const Row*> rows;
   for (const Row& row : s->rows)
     if (std::get<double>(row.value) < 0) rows.push_back(&row);
@@ -128,7 +128,8 @@ void add_train_verdict(Report& r, std::string_view about) {
                                    said(r, "step.mfu"), said(r, "step.tokens_per_s"))});
   r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
   if (r.row("estimate.software") != nullptr) r.verdict.push_back({labelled(about, "spent on"), spent_text(r)});
-  if (r.row("sensitivity.peak") != nullptr) r.verdict.push_back({labelled(about, "helps"), helps_text(r)});
+  if (r.row("sensitivity.peak") != nullptr)
+    r.verdict.push_back({labelled(about, "helps"), helps_text(r, "sensitivity")});
   if (std::get<bool>(r.row("memory.fits")->value) && r.row("run.days") != nullptr)
     r.verdict.push_back({labelled(about, "run"), run_text(r)});
 }
@@ -138,13 +139,15 @@ void add_infer_verdict(Report& r, std::string_view about) {
   const std::string_view label = r.row("end_to_end.ttft_s")->label;  // "first token after"
   const std::string_view first = label.substr(0, label.rfind(' '));
   r.verdict.push_back({labelled(about, time_label(r, "prefill.bound_time_s")),
-                       fmt::format("{} to {}, then {} each{}, {}", said(r, "end_to_end.ttft_s"), first,
-                                   said(r, "decode.time_per_token_s"), interval_of_row(r, "decode.time_per_token"),
-                                   said(r, "decode.tokens_per_s"))});
+                       fmt::format("{} to {}{}, then {} each{}, {}", said(r, "end_to_end.ttft_s"), first,
+                                   interval_of_row(r, "end_to_end.ttft"), said(r, "decode.time_per_token_s"),
+                                   interval_of_row(r, "decode.time_per_token"), said(r, "decode.tokens_per_s"))});
   const std::string prefill = said(r, "prefill.bound"), decode = said(r, "decode.bound");
   r.verdict.push_back({labelled(about, "bound by"), prefill == decode
                                                         ? prefill + " in prefill and decode"
                                                         : fmt::format("{} in prefill, {} in decode", prefill, decode)});
+  if (r.row("decode_sensitivity.peak") != nullptr)
+    r.verdict.push_back({labelled(about, "helps"), helps_text(r, "decode_sensitivity") + " of a token's time"});
 }
 
 }  // namespace llmcalc

@@ -50,20 +50,22 @@ constexpr std::array plan_options{
 
 const Command plan_command{
     .name = "plan",
-    .arguments = "train MODEL --gpus N",
-    .summary = "the best layouts of a run",
+    .arguments = "train|serve MODEL",
+    .summary = "the best layouts of a run or a server",
     .about =
-        "Every way to lay a training run over GPUs, the best first: what fits, how long a step takes. Degrees that are "
-        "given (--tp 8) are fixed, all others are searched. Several names under --hardware (h100,h200), or any, are "
-        "compared "
-        "by the cost of the run of --tokens.",
+        "train: every way to lay a training run over --gpus, the best first: what fits, how long a step takes. Several "
+        "names under --hardware (h100,h200), or any, are compared by the cost of the run of --tokens. serve: the "
+        "fewest "
+        "GPUs, the cheapest hardware and the Pareto front that keep --slo-ttft and --slo-tpot under a load (--rate, "
+        "--users or --requests). Degrees that are given (--tp 8) are fixed, all others are searched.",
     .examples =
         "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64\n"
         "  llmcalc plan train gpt-3-175b --hardware a100 --gpus 1024 --global-batch 1536\n"
         "  llmcalc plan train mixtral-8x7b --hardware h200 --gpus 64 --objective memory\n"
         "  llmcalc plan train gpt2 --hardware h100 --max-gpus 256 --objective cost\n"
         "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64 --largest sequence\n"
-        "  llmcalc plan train gpt2 --hardware any --max-gpus 8 --tokens 1T",
+        "  llmcalc plan train gpt2 --hardware any --max-gpus 8 --tokens 1T\n"
+        "  llmcalc plan serve llama-3.1-70b --hardware any --users 100 --slo-tpot 33ms",
     .words = plan_words,
     .own = plan_options,
     .parts = plan_train_parts | plan_serve_parts,

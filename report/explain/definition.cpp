@@ -15,16 +15,16 @@ Subject Definition::about() const {
   if (is_one_of(section(), {"flops", "memory", "activations", "step", "run", "estimate", "sensitivity", "utilization",
                             "step_target"}))
     return Subject::training;
-  const bool inference =
-      is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "drafts", "end_to_end", "limits",
-                            "inference_estimate", "target", "serving", "engine_memory", "steady_state"});
+  const bool inference = is_one_of(
+      section(), {"inference_memory", "kv_cache", "prefill", "decode", "decode_sensitivity", "drafts", "end_to_end",
+                  "limits", "inference_estimate", "target", "serving", "engine_memory", "steady_state"});
   return inference ? Subject::inference : Subject::model;
 }
 
 bool Definition::hardware() const {
   return is_one_of(section(), {"step", "run", "estimate", "sensitivity", "utilization", "step_target", "prefill",
-                               "decode", "drafts", "end_to_end", "limits", "inference_estimate", "target", "serving",
-                               "engine_memory", "steady_state"}) ||
+                               "decode", "decode_sensitivity", "drafts", "end_to_end", "limits", "inference_estimate",
+                               "target", "serving", "engine_memory", "steady_state"}) ||
          path.starts_with("memory.process.") || path.ends_with("memory.fits") ||
          path.ends_with("memory.capacity_bytes");
 }
@@ -34,9 +34,9 @@ const std::vector<Definition>& definitions() {
     std::vector<Definition> v;
     for (const auto part :
          {parameter_definitions(), flops_definitions(), formula_definitions(), training_memory_definitions(),
-          process_definitions(), activation_definitions(), step_definitions(), utilization_definitions(),
-          run_definitions(), inference_memory_definitions(), pass_definitions(), limit_definitions(),
-          target_definitions(), step_target_definitions(), serving_definitions()})
+          process_definitions(), activation_definitions(), step_definitions(), sensitivity_definitions(),
+          utilization_definitions(), run_definitions(), inference_memory_definitions(), pass_definitions(),
+          limit_definitions(), target_definitions(), step_target_definitions(), serving_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;
   }();

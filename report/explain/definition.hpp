@@ -54,6 +54,7 @@ std::span<const Definition> process_definitions();
 std::span<const Definition> activation_definitions();
 std::span<const Definition> inference_memory_definitions();
 std::span<const Definition> step_definitions();
+std::span<const Definition> sensitivity_definitions();
 std::span<const Definition> utilization_definitions();
 std::span<const Definition> run_definitions();
 std::span<const Definition> pass_definitions();

@@ -117,6 +117,9 @@ constexpr std::string_view fitted_to_others = "each predicted by parameters fitt
 constexpr std::string_view left_out_figures = "llmcalc accuracy inference --leave-out";
 constexpr std::string_view pass_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole pass (step)";
+constexpr std::string_view estimated_pass =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole pass (step); an "
+    "estimate takes the shares of both that the device reaches, and adds launches and the engine's own time";
 constexpr std::string_view pass_sources = "Goon App. D; Pope 2022 (arXiv:2211.05102); Williams 2009";
 constexpr std::string_view model = "matmuls; the head sees the last position of each sequence";
 constexpr std::string_view drafting =
@@ -127,7 +130,7 @@ constexpr std::string_view chen = "Chen, Transformer inference arithmetic";
 
 constexpr Definition pass_table[] = {
     {"prefill.time_s", "time of the prompt", "s", [](S s) { return pass_time(s, prefill_pass(s.plan()), false); },
-     pass_roofline, pass_sources},
+     estimated_pass, pass_sources},
     {"prefill.bound_time_s", "time of the prompt at full efficiency", "s",
      [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, pass_roofline, pass_sources},
     {"prefill.flops", "model FLOPs of the prompt", "FLOP", prefill_flops, model, chen},
@@ -152,11 +155,11 @@ constexpr Definition pass_table[] = {
      [](S s) { return decode_time(s, middle(s.plan()), "context of the middle step", true); },
      "halfway through the generation", pass_sources},
     {"decode.first_time_per_token_s", "time of the first decode step", "s",
-     [](S s) { return decode_time(s, s.plan().prompt + 1, "context of the first step", false); }, pass_roofline,
+     [](S s) { return decode_time(s, s.plan().prompt + 1, "context of the first step", false); }, estimated_pass,
      pass_sources},
     {"decode.last_time_per_token_s", "time of a decode step at the end", "s",
      [](S s) { return decode_time(s, s.plan().prompt + s.plan().generate, "context at the end", false); },
-     pass_roofline, pass_sources},
+     estimated_pass, pass_sources},
     {"decode.tokens_per_s", "throughput", "tokens/s", fixed<"B/decode_time">, "all sequences", pass_sources},
     {"decode.tokens_per_s_per_sequence", "throughput of one sequence", "tokens/s", fixed<"1/decode_time">,
      "a reader takes 4: Goon §8, footnote 32", pass_sources},

@@ -77,7 +77,7 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 25> sources{{
+constexpr std::array<Source, 26> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -89,11 +89,12 @@ constexpr std::array<Source, 25> sources{{
     {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},
     {"step", training_time, [](S s) { return step_section(s.request(), s.train()); }},
     {"utilization", training_time, [](S s) { return utilization_section(s.request(), s.train()); }},
-    {"sensitivity", estimated_training, [](S s) { return sensitivity_section(s.request(), s.train()); }},
+    {"sensitivity", estimated_training, [](S s) { return sensitivity_section(s.request()); }},
     {"estimate", estimated_training, [](S s) { return estimate_section(s.request(), s.train()); }},
     {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
     {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
     {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},
+    {"decode_sensitivity", estimated_inference, [](S s) { return decode_sensitivity_section(s.request()); }},
     {"drafts", inference_time, [](S s) { return drafts_section(s.request(), s.infer()); }},
     {"end_to_end", inference_time, [](S s) { return end_to_end_section(s.request(), s.infer()); }},
     {"inference_estimate", estimated_inference, [](S s) { return inference_estimate_section(s.request()); }},

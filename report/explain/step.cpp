@@ -190,23 +190,18 @@ Formula limited_communication(S s) {
 
 constexpr std::string_view step_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step)";
+constexpr std::string_view estimated_step =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step); an "
+    "estimate takes the shares of both that the device reaches, and adds launches and exchanges that nothing hides";
 constexpr std::string_view per_stage =
     "per operator the larger of FLOPs/peak and bytes/bandwidth; with a pipeline the mean over the stages";
 /// An end of the interval of the estimate.
 Formula of_step(S s, const char* expression) { return within(interval_of(s.request()), expression); }
-/// The step is estimated once more on another machine.
-Formula changed(S s, const char* path) {
-  return from_engine(s, "d_t", "the estimate with a tenth more of it over the estimate, less 1", path);
-}
-constexpr std::string_view tenth = "all else as it is";
-constexpr std::string_view the_same = "the same estimate of another machine";
-constexpr std::string_view several_gpus = "estimates on several GPUs";
-constexpr std::string_view several_nodes = "estimates on several nodes";
 constexpr std::string_view left_out = "llmcalc accuracy training --leave-out";
 
 constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
 constexpr Definition step_table[] = {
-    {"step.time_s", "time of one optimizer step", "s", [](S s) { return step_time(s, false); }, step_roofline,
+    {"step.time_s", "time of one optimizer step", "s", [](S s) { return step_time(s, false); }, estimated_step,
      step_sources},
     {"step.bound_time_s", "time of one optimizer step at full efficiency", "s", [](S s) { return step_time(s, true); },
      step_roofline, step_sources},
@@ -239,18 +234,6 @@ constexpr Definition step_table[] = {
      [](S s) { return of_step(s, "n_r*m*F_hw/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
     {"step.hfu_high", "the most HFU of 9 in 10 cases", "",
      [](S s) { return of_step(s, "n_r*m*F_hw*w/(step_time*gpus*pi)"); }, interval_law, left_out, known_interval},
-    {"sensitivity.peak", "change of the step with a tenth more peak", "",
-     [](S s) { return changed(s, "sensitivity.peak"); }, tenth, the_same, known_interval},
-    {"sensitivity.bandwidth", "change of the step with a tenth more memory bandwidth", "",
-     [](S s) { return changed(s, "sensitivity.bandwidth"); }, tenth, the_same, known_interval},
-    {"sensitivity.link", "change of the step with a tenth more bandwidth of the link", "",
-     [](S s) { return changed(s, "sensitivity.link"); }, tenth, the_same, several_gpus},
-    {"sensitivity.network", "change of the step with a tenth more bandwidth of the network", "",
-     [](S s) { return changed(s, "sensitivity.network"); }, tenth, the_same, several_nodes},
-    {"sensitivity.latency", "change of the step where links' starts and rounds are a tenth faster", "",
-     [](S s) { return changed(s, "sensitivity.latency"); }, tenth, the_same, several_gpus},
-    {"sensitivity.host", "change of the step with a tenth more speed of the host", "",
-     [](S s) { return changed(s, "sensitivity.host"); }, tenth, the_same, known_interval},
     {"estimate.families", "sources of measurements behind the interval", "",
      [](S s) { return from_engine(s, "n_f", "sources with runs of the class", "estimate.families"); },
      "each predicted by parameters fitted to the others", left_out, known_interval},

@@ -1,5 +1,6 @@
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/sensitivity.hpp"
 #include "report/software.hpp"
 #include "report/target_report.hpp"
 #include "report/verdict.hpp"
@@ -9,15 +10,14 @@ namespace {
 
 void fill_infer(const Request& r, Report& report) {
   const InferEstimate e = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {prefill_section(r, e),       decode_section(r, e), drafts_section(r, e), end_to_end_section(r, e),
-                     inference_memory_section(r), kv_cache_section(r),  limits_section(r)};
-  if (r.engine) {
-    report.sections.push_back(inference_estimate_section(r));
-    note_unmeasured_device(r, report);
-  }
+  report.sections = {prefill_section(r, e), decode_section(r, e),     decode_sensitivity_section(r),
+                     drafts_section(r, e),  end_to_end_section(r, e), inference_memory_section(r),
+                     kv_cache_section(r),   limits_section(r)};
+  if (r.engine) report.sections.push_back(inference_estimate_section(r));
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
   add_infer_verdict(report);
   note_measured_device(r, report);
+  note_unmeasured_inference(r, report);
   add_target(r, report);
 }
 

@@ -20,7 +20,7 @@ void fill_report(const Request& r, Report& report) {
                      process_section(r),
                      activations_section(r),
                      step_section(trained, t),
-                     sensitivity_section(trained, t),
+                     sensitivity_section(trained),
                      utilization_section(trained, t),
                      run_flops_section(r),
                      run_section(trained, t),
@@ -28,14 +28,12 @@ void fill_report(const Request& r, Report& report) {
                      kv_cache_section(r),
                      prefill_section(asked, i),
                      decode_section(asked, i),
+                     decode_sensitivity_section(asked),
                      drafts_section(asked, i),
                      end_to_end_section(asked, i),
                      limits_section(r)};
   if (trained.software) report.sections.push_back(estimate_section(trained, t));
-  if (asked.engine) {
-    report.sections.push_back(inference_estimate_section(asked));
-    note_unmeasured_device(asked, report);
-  }
+  if (asked.engine) report.sections.push_back(inference_estimate_section(asked));
   if (r.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
@@ -43,6 +41,8 @@ void fill_report(const Request& r, Report& report) {
   add_infer_verdict(report, "inference");
   note_measured_scale(trained, t, report);
   note_measured_device(trained.software ? trained : asked, report);
+  note_unmeasured_training(trained, report);
+  note_unmeasured_inference(asked, report);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void add_remedies(const Request& r, Report& report) {
 
 void fill_train(const Request& r, Report& report) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {step_section(r, e), sensitivity_section(r, e), training_memory_section(r), process_section(r),
+  report.sections = {step_section(r, e), sensitivity_section(r),    training_memory_section(r), process_section(r),
                      flops_section(r),   utilization_section(r, e), run_section(r, e)};
   if (r.software) report.sections.push_back(estimate_section(r, e));
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
@@ -58,6 +58,7 @@ void fill_train(const Request& r, Report& report) {
   add_step_target(r, report);
   note_measured_scale(r, e, report);
   note_measured_device(r, report);
+  note_unmeasured_training(r, report);
 }
 
 }  // namespace
