@@ -90,8 +90,9 @@ class Predictor {
   void add_step(const TrainingRow& row, const TrainingCase& c) {
     if (!c.step) return skip(row.id, c.no_step);
     PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = std::string(step_quantity)};
-    r.predicted = predicted_step(c);
-    r.bound = bound_of_step(c);
+    const PredictedStep step = predicted_step(c);
+    r.predicted = step.estimate;
+    r.bound = step.bound;
     r.measured = c.step->value;
     r.measured_as = c.measured_as;
     r.assumed = c.assumed;
