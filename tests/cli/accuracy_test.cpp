@@ -285,6 +285,11 @@ TEST_CASE("options of replays are refused elsewhere, and tables without the run'
   refused("serving " + file("no-model.json", R"({"name": "x", "requests": []})"), "\"model\" is missing");
 }
 
+TEST_CASE("an unknown term of an estimator is refused before a file is read", "[accuracy][cli]") {
+  refused("training nowhere.json --without hst", "--without: expected a term of the estimator (");
+  refused("inference nowhere.json --without hst", "got \"hst\"");
+}
+
 TEST_CASE("where nothing can be compared the report says so", "[accuracy][cli]") {
   const test::Ran r = test::llmcalc("accuracy memory " + file("times.json", training_row("{}")));
   CHECK(r.code == 0);
