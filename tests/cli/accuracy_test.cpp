@@ -205,7 +205,7 @@ TEST_CASE("a wrong file is one sentence with file, line and row", "[accuracy][cl
   refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
   refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
   refused("training " + file("empty.json", ""), "empty.json");
-  refused("training " + file("none.json", "[]"), "none.json: the list is empty");
+  refused("training " + file("none.json", "[]"), "none.json:1: the list is empty");
   refused("training " + file("no-model.json", training_row(R"({"model": null})")), "\"model\" is missing");
   refused("training " + file("no-layers.json", training_row(R"({"model": {"layers": null}})")),
           "no-layers.json:2, row \"a\", \"model\": \"layers\" is missing");
