@@ -131,10 +131,13 @@ std::vector<MeasuredMemory> measured_memory(const TrainingRow& row, const Stack&
   const MemoryKind kind = kind_of_memory(m.memory_kind);
   // nvidia-smi counts in MiB and torchtitan's log in GiB: a GB read off either has 2^30 bytes.
   const double gb = kind == MemoryKind::process || stack.name == "torchtitan" ? 0x1p30 : 1e9;
-  if (m.memory_per_gpu_gb) out.push_back({*m.memory_per_gpu_gb * gb, kind});
-  if (m.memory_per_gpu_gib) out.push_back({*m.memory_per_gpu_gib * 0x1p30, kind});
-  if (m.memory_allocated_gib) out.push_back({*m.memory_allocated_gib * 0x1p30, MemoryKind::allocated});
-  if (m.memory_allocated_bytes) out.push_back({*m.memory_allocated_bytes, MemoryKind::allocated});
+  const auto add = [&](std::string_view key, const std::optional<double>& said, double unit, MemoryKind of) {
+    if (said) out.push_back({.bytes = *said * unit, .kind = of, .key = key});
+  };
+  add("memory_per_gpu_gb", m.memory_per_gpu_gb, gb, kind);
+  add("memory_per_gpu_gib", m.memory_per_gpu_gib, 0x1p30, kind);
+  add("memory_allocated_gib", m.memory_allocated_gib, 0x1p30, MemoryKind::allocated);
+  add("memory_allocated_bytes", m.memory_allocated_bytes, 1, MemoryKind::allocated);
   return out;
 }
 

@@ -17,8 +17,9 @@ namespace llmcalc {
 struct MeasuredMemory {
   double bytes = 0;  ///< of the fullest device
   MemoryKind kind = MemoryKind::peak;
-  bool stated = true;  ///< what was read is said, not guessed
-  Count devices = 0;   ///< it is the fullest of the first `devices`; 0: of all
+  bool stated = true;      ///< what was read is said, not guessed
+  Count devices = 0;       ///< it is the fullest of the first `devices`; 0: of all
+  std::string_view key{};  ///< the row's own
 };
 
 /// The quantity that is predicted of a row: the seconds of its step.

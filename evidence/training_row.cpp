@@ -162,6 +162,7 @@ RowSource read_source(const RowObject& row) {
 TrainingRow read_training_row(const RowObject& row, const std::string& id) {
   TrainingRow r;
   r.id = id;
+  r.where = row.where();
   r.source = read_source(row);
   r.family = row.text("family");
   if (r.family.empty()) r.family = r.source.title;
