@@ -70,6 +70,10 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
   return e;
 }
 
+std::string unknown_engine(const std::string& said) {
+  return said.empty() ? "the row names none" : in_quotes(said) + " is not known";
+}
+
 std::optional<Count> minor_version(const std::string& version) {
   if (version.empty()) return std::nullopt;
   return version.starts_with("0.") ? std::atoi(version.c_str() + 2) : 1000;

@@ -17,6 +17,9 @@ struct EngineName {
 
 EngineName engine_name(const std::string& said, const std::string& notes);
 
+/// Why another engine stands for one that is not known, in words.
+std::string unknown_engine(const std::string& said);
+
 /// The first number of a version behind its first point, 0.6.3: 6; of versions from 1.0 on: 1000. Not stated: nothing.
 std::optional<Count> minor_version(const std::string& version);
 

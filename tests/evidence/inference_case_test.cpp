@@ -276,6 +276,31 @@ TEST_CASE("an engine is told by its name, with its version", "[inference-case]")
   CHECK_FALSE(engine_name("Wonder Engine 3", "").known);
 }
 
+TEST_CASE("what a row does not state of its requests is assumed in whole words", "[inference-case]") {
+  const auto assumed = [](const InferenceRow& row) {
+    const InferenceCase c = inference_case(row, devices_once());
+    CHECK(c.input_assumed);
+    return c.assumed;
+  };
+  const auto has = [](const std::vector<std::string>& all, const std::string& sentence) {
+    return std::find(all.begin(), all.end(), sentence) != all.end();
+  };
+  InferenceRow row = row_called(inference_rows(), "vllm-arcb60-gpt-oss-20b-tp1-i1024-c75");
+  row.batch = {};
+  row.engine = "";
+  const std::vector<std::string> bare = assumed(row);
+  CHECK(has(bare, "prompts of 8 tokens: the row states neither \"input_len\" nor \"context_len\""));
+  CHECK(has(bare, "one sequence at a time: the row does not state the batch"));
+  CHECK(has(bare, "an engine that replays graphs: the row names none"));
+  row.batch.context_said = "short";
+  row.engine = "Foo";
+  CHECK(has(assumed(row), "prompts of 8 tokens: the row says \"short\""));
+  CHECK(has(assumed(row), "an engine that replays graphs: \"Foo\" is not known"));
+  // 32 devices of 16384 tokens in prompts of 2000: 262.144
+  CHECK(has(assumed(row_called(inference_rows(), "lmsys-96h100-prefill-2k")),
+            "262 sequences at once, 16384 prompt tokens of each device: the row does not state the batch"));
+}
+
 TEST_CASE("memory in GB that is less than the weights is counted in GiB", "[inference-case]") {
   // Qwen2.5-72B in bf16: 72.7e9 x 2 bytes are 145.4e9; its 136.2 "GB" are 146.2e9 bytes.
   const InferenceCase c = case_called("qwen25-hf-a100-72b-bf16-g2-i1-mem");
