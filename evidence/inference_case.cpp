@@ -272,8 +272,12 @@ void use_row_model(const InferenceRow& row, InferenceCase& c) {
 }
 
 void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceCase& c) {
-  c.on = cluster_of(accelerator_said(row), devices);
+  const HardwareSaid said = accelerator_said(row);
+  c.on = cluster_of(said, devices);
   c.skip = c.on.skip;
+  const bool memory_alone = kind_called(lower(row.batch.kind)) == BatchKind::capacity;
+  if (c.skip.empty() && !memory_alone) c.skip = without_bandwidth(said, c.on);
+  c.input_assumed |= !c.on.preset;
   c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
 }
 

@@ -287,7 +287,7 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   note_what_is_unstated(row, c, assumed);
   c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
-  c.input_assumed = assumed.weighty;
+  c.input_assumed = assumed.weighty || !c.on.preset;
   Clock(row, c).read();
   c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {

@@ -43,7 +43,7 @@ struct TrainingCase {
 
   std::vector<std::string> assumed;  ///< sentences
   /// Whether something was assumed that time depends on strongly: the micro-batch, what is recomputed, the layout, the
-  /// stack, or the measured step's tokens.
+  /// stack, the device, or the measured step's tokens.
   bool input_assumed = false;
   std::string skip;     ///< not empty: why the row cannot be expressed; all else is undefined
   std::string no_step;  ///< not empty: why there is no time, though there may be memory

@@ -11,6 +11,7 @@
 
 using namespace llmcalc;
 using namespace llmcalc::test;
+using Catch::Contains;
 
 namespace {
 
@@ -284,11 +285,30 @@ TEST_CASE("a device without a preset is made from what the row states, and that 
   const TrainingCase c = training_case(row, devices_once());
   REQUIRE(c.skip == "");
   CHECK_FALSE(c.on.preset);
+  CHECK(c.input_assumed);
+  CHECK_FALSE(case_called("sc21-t1-1.7B").input_assumed);
   CHECK(c.cluster().device.memory == Bytes(Count{100} << 30));
   CHECK(c.cluster().device.bandwidth.value == 6700e9);
   CHECK(c.cluster().device.peak(dtypes::bf16).value == 2 * 989.4e12);
   CHECK(c.assumed[0] ==
         "no preset is called \"Unheard-of 9000\": a H100 SXM 80GB with 100 GB and its rates times 2.00");
+}
+
+TEST_CASE("a device without a preset is like those whose kind is a word of its name", "[training-case]") {
+  const auto like = [](const char* device) {
+    HardwareSaid said;
+    said.device = device;
+    said.memory_gb = 48;
+    const RowCluster on = cluster_of(said, devices_once());
+    CHECK_FALSE(on.preset);
+    return on.assumed.at(0);
+  };
+  const char *h100 = ": a H100 SXM 80GB with 48 GB", *geforce = ": a RTX 4090 with 48 GB";
+  CHECK_THAT(like("Quadro RTX 8000"), Contains(geforce));
+  CHECK_THAT(like("AMD MI999X"), Contains(": a MI300X with 48 GB"));
+  CHECK_THAT(like("Intel Arc Z9"), Contains("Arc Pro B60"));
+  for (const char* other : {"Foo X100", "Marconi Omicron", "Searchlight 3", "Demimonde"})
+    CHECK_THAT(like(other), Contains(h100));
 }
 
 TEST_CASE("no number in a row, however large, ends in anything but a case or a reason", "[training-case]") {
