@@ -10,6 +10,7 @@
 #include "calc/pricing.hpp"
 #include "evidence/flops_convention.hpp"
 #include "evidence/row_arch.hpp"
+#include "evidence/training_formats.hpp"
 #include "evidence/training_layout.hpp"
 #include "text/names.hpp"
 
@@ -32,54 +33,7 @@ std::string not_expressed(const TrainingRow& row) {
   if (contains(lower(row.attention), "packed") || contains(notes, "packed data"))
     return "sequences are packed, and attention is computed inside of documents";
   if (!row.model.mtp.empty() && row.model.mtp != "0") return "several tokens are predicted at once";
-  return "";
-}
-
-/// Which format the blocks' products run in.
-struct NarrowFormat {
-  const char* word;
-  const char* format;
-};
-constexpr NarrowFormat narrow_formats[] = {{"nvfp4", "nvfp4"}, {"mxfp4", "mxfp4"}, {"mxfp8", "mxfp8"}, {"fp8", "fp8"}};
-
-void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan) {
-  const std::string text = lower(row.precision);
-  const bool half = contains(text, "fp16") && !contains(text, "bf16");
-  const bool has_bf16 = hardware.cluster.device.peak(dtypes::bf16).value > 0;
-  const bool whole = text.starts_with("fp32") || text.starts_with("tf32");
-  plan.precision = half || !has_bf16 ? dtypes::fp16 : dtypes::bf16;
-  if (whole) plan.precision = *dtype(text.starts_with("tf32") ? "tf32" : "fp32");
-  plan.working = plan.precision;
-  for (const NarrowFormat& f : narrow_formats)
-    if (contains(text, f.word)) {
-      plan.precision = *dtype(f.format);
-      break;
-    }
-  plan.weight_precision = working_format(plan);
-  plan.kv_precision = working_format(plan);
-}
-
-/// Formats of gradients and optimizer states. Megatron-LM accumulates gradients of fp16 in fp16, and of bf16 in fp32.
-void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
-  const std::string text = lower(row.precision), notes = lower(row.notes);
-  const bool pure = contains(text, "optimizer states") || contains(text, "pure bf16") || contains(text, "adamw states");
-  if (pure) {
-    plan.master = false;
-    plan.state_precision = dtypes::bf16;
-  }
-  const bool said_wide = contains(text, "fp32 gradient") || contains(text, "accumulated in fp32");
-  const bool said_narrow = contains(text, "accumulated in fp16") || contains(notes, "bf16 gradient reduction");
-  const bool megatron_half = stack.name.starts_with("megatron") && contains(text, "fp16");
-  if (!said_wide && (pure || said_narrow || megatron_half)) plan.gradient_bytes = 2;
-  const std::string optimizer = lower(row.optimizer) + (contains(notes, "8-bit adam") ? "8bit" : "");
-  for (const auto& [word, which] : {std::pair{"8bit", Optimizer::adam8bit},
-                                    {"8-bit", Optimizer::adam8bit},
-                                    {"adafactor", Optimizer::adafactor},
-                                    {"lion", Optimizer::lion},
-                                    {"momentum", Optimizer::momentum},
-                                    {"sgd", Optimizer::sgd},
-                                    {"muon", Optimizer::muon}})
-    if (contains(optimizer, word)) plan.optimizer = which;
+  return unknown_formats(row);
 }
 
 /// Flash attention's backward computes the scores again in any case, so that its forward need not run again.
@@ -243,7 +197,7 @@ void describe(const TrainingRow& row, TrainingCase& c) {
 void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.seq = *row.model.seq_len;
   c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
-  use_formats(row, c.on.hardware, c.plan);
+  use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan);
   // Megatron-LM trains with dropout unless told otherwise, and its runs with flash kernels are of models without it.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;

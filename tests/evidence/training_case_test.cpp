@@ -277,6 +277,39 @@ TEST_CASE("what cannot be expressed is skipped with the reason", "[training-case
   CHECK(skip() == "no preset is called \"Unheard-of 9000\", and the row does not state its memory");
 }
 
+TEST_CASE("a precision or an optimizer that cannot be expressed is skipped, with the nearest name", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto skip = [&](const char* precision, const char* optimizer) {
+    row.precision = precision;
+    row.optimizer = optimizer;
+    return training_case(row, devices_once()).skip;
+  };
+  CHECK(skip("bf17", "") == "training in \"bf17\" is not known, did you mean \"bf16\"?");
+  CHECK(skip("fp9 + bf16", "") == "training in \"fp9\" is not known, did you mean \"fp8\"?");
+  CHECK_THAT(skip("int8 mixed", ""), Catch::StartsWith("training in \"int8\" is not known"));
+  CHECK(skip("bf16", "shampoo") == "the optimizer \"shampoo\" is not known");
+  CHECK(skip("bf16", "Fused Muno") == "the optimizer \"Fused Muno\" is not known, did you mean \"muon\"?");
+  for (const char* known :
+       {"", "AdamW", "fused Adam", "distributed optimizer", "8-bit AdamW", "SGD with momentum", "Muon"})
+    CHECK(skip("bf16", known) == "");
+  for (const char* known : {"fp8_e4m3 + bf16", "mxfp8-cublas", "mixed", "half", ""}) CHECK(skip(known, "") == "");
+}
+
+TEST_CASE("formats are read by any of their names, and assumed where none is named", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto read = [&](const char* precision) {
+    row.precision = precision;
+    return training_case(row, devices_once());
+  };
+  for (const auto& [said, format] : {std::pair{"float16", "fp16"}, {"bfloat16", "bf16"}, {"float32", "fp32"}}) {
+    CHECK(read(said).plan.precision.name() == format);
+    CHECK_FALSE(read(said).input_assumed);
+  }
+  CHECK(read("").input_assumed);
+  CHECK(read("").assumed.back() == "products in bf16: the row does not state the precision");
+  CHECK(read("mixed").assumed.back() == "products in bf16: the precision \"mixed\" names no number format");
+}
+
 TEST_CASE("a device without a preset is made from what the row states, and that is said", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.hardware.gpu = "Unheard-of 9000";
