@@ -123,27 +123,6 @@ Stack stack_of(const TrainingRow& row) {
   return s;
 }
 
-AttentionSaid attention_of(const TrainingRow& row) {
-  const std::string text = lower(row.attention);
-  AttentionSaid a;
-  a.stated = !text.empty() && !has_word(text, "not stated");
-  a.fused_norm = has_word(text, "fused rmsnorm");
-  const bool flash = has_word(text, "flash") && !has_word(text, "no flash");
-  if (!a.stated)
-    a.kernel = AttentionKernel::flash;
-  else if (has_word(text, "xformers") || has_word(text, "memory-efficient"))
-    a.kernel = AttentionKernel::flash_1;
-  else if (!flash)
-    a.kernel = has_word(text, "fused") ? AttentionKernel::fused_softmax : AttentionKernel::unfused;
-  else if (has_word(text, "cudnn") || has_word(text, "transformerengine") || has_word(text, "flashattention 3"))
-    a.kernel = AttentionKernel::vendor;
-  else if (has_word(text, "flashattention 2") || has_word(text, "flash attention 2") || has_word(text, "sdpa"))
-    a.kernel = AttentionKernel::flash_2;
-  else if (has_word(text, "flashattention 1"))
-    a.kernel = AttentionKernel::flash_1;
-  return a;
-}
-
 Recomputed recomputed_of(const TrainingRow& row) {
   const std::string text = lower(row.recompute);
   Recomputed r;

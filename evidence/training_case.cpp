@@ -183,7 +183,7 @@ std::string pipeline_flaw(const TrainingCase& c) {
 
 void describe(const TrainingRow& row, TrainingCase& c) {
   c.stack = stack_of(row);
-  c.attention = attention_of(row);
+  c.attention = attention_called(row.attention);
   // Megatron-LM's own core runs unless a run asks for flash kernels (megatron/arguments.py, --use-flash-attn).
   const bool own_core = c.stack.name == "megatron-lm" || c.stack.name == "megatron-deepspeed";
   if (!c.attention.stated && own_core) c.attention.kernel = AttentionKernel::fused_softmax;
@@ -213,6 +213,7 @@ void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assump
   if (!c.attention.stated)
     assumed.note(stores_scores(c.attention.kernel) ? "Megatron-LM's own attention, for the row states no kernel"
                                                    : "a flash kernel for attention, which the row does not state");
+  if (!c.attention.assumed.empty()) assumed.weigh(c.attention.assumed);
   if (contains(lower(row.notes), "assumed")) assumed.weigh("as the row itself says: " + row.notes);
 }
 
