@@ -10,7 +10,7 @@ namespace llmcalc {
 
 struct Stack {
   std::string name;                ///< "megatron-lm", "megatron-deepspeed", "torchtitan", ...
-  bool named = true;               ///< whether the row names it; else it is guessed from the layout
+  std::string assumed{};           ///< the sentence, where the row names none, or one that is not known
   std::optional<bool> compiled;    ///< torch.compile or eager, where the row says so
   std::optional<bool> tp_overlap;  ///< exchanges of tensor parallelism hidden behind products
   bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which hides no exchange of tensor parallelism

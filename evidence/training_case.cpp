@@ -209,7 +209,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 
 void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assumptions& assumed) {
   if (!c.recomputed.assumed.empty()) assumed.weigh(c.recomputed.assumed);
-  if (!c.stack.named) assumed.weigh(fmt::format("{}, from the layout: the row names no software", c.stack.name));
+  if (!c.stack.assumed.empty()) assumed.weigh(c.stack.assumed);
   if (!c.attention.stated)
     assumed.note(stores_scores(c.attention.kernel) ? "Megatron-LM's own attention, for the row states no kernel"
                                                    : "a flash kernel for attention, which the row does not state");
