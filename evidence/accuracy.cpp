@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "evidence/row_check.hpp"
 #include "evidence/trained_process.hpp"
 
 namespace llmcalc {
@@ -73,7 +74,11 @@ class Predictor {
     if (!c.skip.empty()) return skip(row.id, c.skip);
     if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
     const PredictedCase predicted(c);
-    for (const Figure& f : c.figures) guarded(row.id, f.key + ": ", [&] { add_figure(row, c, f, predicted); });
+    for (const Figure& f : c.figures)
+      guarded(row.id, f.key + ": ", [&] {
+        check_figure(row, c, f);
+        add_figure(row, c, f, predicted);
+      });
   }
 
  private:
@@ -89,9 +94,11 @@ class Predictor {
 
   void add_step(const TrainingRow& row, const TrainingCase& c) {
     if (!c.step) return skip(row.id, c.no_step);
+    check_step(row, c);
     PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = std::string(step_quantity)};
-    r.predicted = predicted_step(c);
-    r.bound = bound_of_step(c);
+    const PredictedStep step = predicted_step(c);
+    r.predicted = step.estimate;
+    r.bound = step.bound;
     r.measured = c.step->value;
     r.measured_as = c.measured_as;
     r.assumed = c.assumed;
@@ -99,6 +106,7 @@ class Predictor {
   }
 
   void add_memories(const TrainingRow& row, const TrainingCase& c) {
+    check_memories(row, c);
     for (const MeasuredMemory& m : c.memory) {
       PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = memory_key(m.kind)};
       const ProcessMemory held = process_memory(c, m, memory_estimate().parameters);

@@ -59,7 +59,7 @@ std::string version_in(const std::string& text) {
 
 EngineName engine_name(const std::string& said, const std::string& notes) {
   const std::string text = lower(said.substr(0, 200)), about = lower(notes);
-  EngineName e{said, "", false, false};
+  EngineName e{said.empty() ? "not stated" : said, "", false, false};
   for (const EngineWord& w : engine_words)
     if (const std::size_t at = text.find(w.word); at != std::string::npos) {
       // A version stands behind its engine's name: "vLLM (PyTorch 2.1)" has none.
@@ -68,6 +68,10 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
     }
   e.eager = about.find("enforce_eager=true") != std::string::npos;
   return e;
+}
+
+std::string unknown_engine(const std::string& said) {
+  return said.empty() ? "no engine is named" : in_quotes(said) + " is not known";
 }
 
 std::optional<Count> minor_version(const std::string& version) {

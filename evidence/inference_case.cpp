@@ -122,6 +122,13 @@ constexpr double usual_prompt = 8, usual_answer = 128;
 /// Prompt tokens that a device takes in one pass where prompts alone are run and the batch is not stated.
 constexpr double usual_prefill_tokens = 16384;
 
+/// What a row says of its prompts that states no length.
+std::string prompt_in_words(const InferenceBatch& b) {
+  const std::string& said = b.input_note.empty() ? b.context_said : b.input_note;
+  if (said.empty()) return "the row states neither \"input_len\" nor \"context_len\"";
+  return fmt::format("the row says \"{}\"", said);
+}
+
 void use_lengths(const InferenceRow& row, InferenceCase& c) {
   const InferenceBatch& b = row.batch;
   c.cached = b.cached_context.value_or(0);
@@ -133,8 +140,7 @@ void use_lengths(const InferenceRow& row, InferenceCase& c) {
   const auto context = b.context_len ? b.context_len : b.decode_context_mean;
   if (!b.input_len && !context) {
     c.prompt = usual_prompt;
-    weigh(c, fmt::format("prompts of {} tokens: the row says \"{}\"", usual_prompt,
-                         b.input_note.empty() ? "nothing" : b.input_note));
+    weigh(c, fmt::format("prompts of {} tokens: {}", usual_prompt, prompt_in_words(b)));
   }
   if (!b.output_len && has_figure(row, FigureKind::output_rate)) {
     c.generate = usual_answer;
@@ -143,6 +149,12 @@ void use_lengths(const InferenceRow& row, InferenceCase& c) {
   // A window of decoding: its mean context is what counts.
   c.decode_window = context && c.prompt == 0 && !has_figure(row, FigureKind::prefill_time);
   if (context && c.prompt == 0) c.prompt = std::max(1.0, *context - c.generate / 2);
+}
+
+std::string assumed_batch(const InferenceCase& c) {
+  if (c.kind != BatchKind::throughput) return "one sequence at a time: the row does not state the batch";
+  return fmt::format("{:.0f} sequences at once, {:g} prompt tokens of each device: the row does not state the batch",
+                     c.batch, usual_prefill_tokens);
 }
 
 void use_batch(const InferenceRow& row, InferenceCase& c) {
@@ -155,8 +167,7 @@ void use_batch(const InferenceRow& row, InferenceCase& c) {
   const bool unstated = !b.batch && !b.num_requests && c.kind != BatchKind::capacity;
   if (unstated && (b.tokens_per_gpu || c.kind == BatchKind::throughput))
     c.batch = std::max(1.0, b.tokens_per_gpu.value_or(usual_prefill_tokens) / std::max(1.0, c.prompt)) * per_all;
-  if (unstated && !b.tokens_per_gpu)
-    weigh(c, fmt::format("{:g} sequences at once: the row does not state the batch", c.batch));
+  if (unstated && !b.tokens_per_gpu) weigh(c, assumed_batch(c));
   if (c.kind == BatchKind::max_inflight)
     c.assumed.push_back("as many requests in flight as were sent, or as memory holds");
   if (b.kv_limited_estimate.value_or(false))
@@ -236,7 +247,7 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
 }
 
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
-  if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {} is not known", in_quotes(row.engine)));
+  if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {}", unknown_engine(row.engine)));
   if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
     weigh(c, "two-dimensional layouts count as plain tensor parallelism");
   if (row.hardware.power_limit_w)
@@ -261,8 +272,12 @@ void use_row_model(const InferenceRow& row, InferenceCase& c) {
 }
 
 void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceCase& c) {
-  c.on = cluster_of(accelerator_said(row), devices);
+  const HardwareSaid said = accelerator_said(row);
+  c.on = cluster_of(said, devices);
   c.skip = c.on.skip;
+  const bool memory_alone = kind_called(lower(row.batch.kind)) == BatchKind::capacity;
+  if (c.skip.empty() && !memory_alone) c.skip = without_bandwidth(said, c.on);
+  c.input_assumed |= !c.on.preset;
   c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
 }
 

@@ -120,6 +120,7 @@ void read_figures(const RowObject& o, InferenceRow& r) {
 InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   InferenceRow r;
   r.id = id;
+  r.where = row.where();
   r.source = read_source(row);
   r.engine = row.text("engine");
   r.notes = row.text("notes");

@@ -38,7 +38,9 @@ struct InferenceBatch {
 };
 
 struct InferenceRow {
-  std::string id, engine, notes, tier;
+  std::string id;
+  std::string where;  ///< file, line and row, for sentences
+  std::string engine, notes, tier;
   bool core = false;
   RowSource source;
   InferenceModel model;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "evidence/published.hpp"
@@ -122,6 +123,12 @@ class Rows {
 
 namespace {
 
+/// The line, from 1, on which a text's outermost value begins.
+Count begin_line(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
+}
+
 bool is_recorded_run(const json::Value& whole) { return whole.is_object() && whole.contains("requests"); }
 
 MeasurementFile file_of(RecordedRun run) {
@@ -146,10 +153,11 @@ MeasurementFile published_servings() {
 MeasurementFile read_measurements(std::string_view text, const std::string& where) {
   const json::Value list = json::parse(text, where);
   if (is_recorded_run(list)) return file_of(read_recorded_run(text, where));
+  const std::string at = fmt::format("{}:{}", where, begin_line(text));
   if (!list.is_array())
-    throw InputError(where +
+    throw InputError(at +
                      ": expected a list of rows in square brackets or a recorded run in braces, with \"requests\"");
-  if (list.empty()) throw InputError(where + ": the list is empty; a file of measurements has at least one row");
+  if (list.empty()) throw InputError(at + ": the list is empty; a file of measurements has at least one row");
   MeasurementFile file;
   file.where = where;
   const Elements elements(text);

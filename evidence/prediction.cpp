@@ -1,6 +1,5 @@
 #include "evidence/prediction.hpp"
 
-#include "calc/train.hpp"
 #include "evidence/case_memory.hpp"
 #include "evidence/inference_fit.hpp"
 #include "evidence/inference_stack.hpp"
@@ -18,13 +17,11 @@ Prediction with_interval(double x, const EstimateInterval& interval) {
 
 }  // namespace
 
-Prediction predicted_step(const TrainingCase& c) {
+PredictedStep predicted_step(const TrainingCase& c) {
   const TrainingEstimator& e = training_estimator();
-  const double seconds = estimated_step(c, training_stack(c), e.parameters).value;
-  return with_interval(seconds, e.interval(estimate_class(c)));
+  const TrainEstimate step = estimated_training(c, training_stack(c), e.parameters);
+  return {with_interval(step.estimate.total().value, e.interval(estimate_class(c))), step.bound.total().value};
 }
-
-double bound_of_step(const TrainingCase& c) { return train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value; }
 
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind) {
   const auto bytes = static_cast<double>(total(held).value);

@@ -17,10 +17,12 @@ struct Prediction {
 
 // Precondition of all: the case is not to be skipped. They throw Overflow where a count passes 2^63.
 
-/// Seconds of an optimizer step: the estimate under the row's software, and its interval.
-Prediction predicted_step(const TrainingCase& c);
-/// The same at the datasheet's rates.
-double bound_of_step(const TrainingCase& c);
+/// Seconds of an optimizer step.
+struct PredictedStep {
+  Prediction estimate;  ///< under the row's software, with its interval
+  double bound = 0;     ///< at the datasheet's rates, with all exchanges hidden that the software can hide
+};
+PredictedStep predicted_step(const TrainingCase& c);
 /// The bytes that a process holds, as that kind of memory counts them, and their interval.
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind);
 /// The figures of a row of inference, rates over all devices: of times and rates the estimate under the row's engine,

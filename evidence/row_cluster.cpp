@@ -96,14 +96,14 @@ Link between_link(const HardwareSaid& said, const HardwareCard& card, Count insi
   return link;
 }
 
-/// What kind of device a name is, for one without a preset.
+/// What kind of device a name is, for one without a preset: a word of the name, digits aside ("MI350X").
 constexpr std::pair<const char*, const char*> classes[] = {
     {"apple", "m2-max"},
     {"jetson", "jetson-agx-orin-64gb"},
     {"rtx", "rtx-4090"},
     {"gtx", "rtx-3090"},
     {"radeon", "rx-7900-xtx"},
-    {"rx ", "rx-7900-xtx"},
+    {"rx", "rx-7900-xtx"},
     {"arc", "arc-pro-b60"},
     {"xeon", "intel-xeon-platinum-8480-plus"},
     {"epyc", "amd-epyc-9654"},
@@ -116,10 +116,18 @@ constexpr std::pair<const char*, const char*> classes[] = {
     {"mi", "mi300x"},
 };
 
+/// Whether letters of a name, with none beside them, are the word.
+bool has_letters(const std::string& name, const std::string& word) {
+  const auto letter_at = [&](std::size_t i) { return i < name.size() && name[i] >= 'a' && name[i] <= 'z'; };
+  for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1))
+    if ((at == 0 || !letter_at(at - 1)) && !letter_at(at + word.size())) return true;
+  return false;
+}
+
 const HardwareCard* like(const std::string& device, const Devices& devices) {
   const std::string name = lower(device);
   for (const auto& [word, preset] : classes)
-    if (tells(name, word)) return devices.called(preset);
+    if (has_letters(name, word)) return devices.called(preset);
   return devices.called("h100-sxm-80gb");
 }
 
@@ -170,6 +178,11 @@ std::optional<BytesPerSecond> network_share(const std::string& text, Count devic
     if (const auto bytes = share_in(clause, devices_per_node)) return BytesPerSecond(*bytes);
   }
   return std::nullopt;
+}
+
+std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on) {
+  if (on.preset || said.bandwidth_gb_s) return "";
+  return fmt::format("no preset is called {}, and the row does not state its bandwidth", in_quotes(said.device));
 }
 
 RowCluster cluster_of(const HardwareSaid& said, const Devices& devices) {

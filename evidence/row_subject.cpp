@@ -128,7 +128,7 @@ RowSubject subject_of(const RecordedRun& run, const RunCase& c) {
           .precision = std::string(c.plan.weight_precision[Component::mlp].name()),
           .recompute = "",
           .software = c.engine.name,
-          .kind = "recorded run"};
+          .kind = c.input_assumed ? std::string(name(InferenceClass::assumed)) : "recorded run"};
 }
 
 }  // namespace llmcalc

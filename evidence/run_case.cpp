@@ -38,7 +38,8 @@ void use_run_device(const RecordedRun& run, const Devices& devices, const Hardwa
   said.bandwidth_gb_s = run.bandwidth_gb_s;
   said.count = mul(run.tensor_ranks, run.data_ranks);
   c.on = cluster_of(said, devices);
-  c.skip = c.on.skip;
+  c.skip = c.on.skip.empty() ? without_bandwidth(said, c.on) : c.on.skip;
+  c.input_assumed |= !c.on.preset;
   c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
 }
 
@@ -79,8 +80,12 @@ Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Co
 }
 
 void use_run_engine(const RecordedRun& run, RunCase& c) {
-  c.engine = engine_name(run.engine + " " + run.version, "");
+  c.engine = engine_name(run.engine.empty() ? "" : run.engine + " " + run.version, "");
   c.stack = inference_stack(c.engine);
+  if (!c.engine.known) {
+    c.assumed.push_back(fmt::format("vLLM's scheduler and profile: {}", unknown_engine(run.engine)));
+    c.input_assumed = true;
+  }
   const EngineHost host{minor_version(c.engine.version), ranks(c.layout, Group::tensor), c.on.hardware};
   const EngineLimits usual = usual_limits(host, run.max_model_len.value_or(0));
   c.limits.pass_tokens = limit(c, run.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);

@@ -23,6 +23,7 @@ struct RunCase {
   EngineLimits limits;               ///< of one engine
   EngineMemory memory;               ///< of one device
   std::vector<std::string> assumed;  ///< sentences
+  bool input_assumed = false;        ///< whether times depend strongly on something assumed
   std::string skip;                  ///< not empty: why the run cannot be expressed; all else is undefined
 
   const Cluster& cluster() const { return on.cluster(); }

@@ -1,7 +1,11 @@
 #include "evidence/stack.hpp"
 
-#include <regex>
+#include <fmt/format.h>
 
+#include <regex>
+#include <vector>
+
+#include "presets/load.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -71,6 +75,56 @@ std::string named_stack(const std::string& text) {
   return "";
 }
 
+/// The name of a profile that trains; empty: `said` is none.
+std::string training_profile(std::string_view said) {
+  const Builtin* profile = find_builtin(builtin_software(), said);
+  return profile != nullptr && load_software(profile->name).training ? std::string(profile->name) : "";
+}
+
+/// A text less the words from the first that begins with a digit: "NeMo 24.09" is NeMo.
+std::string without_version(const std::string& text) {
+  static const std::regex version("[ -]v?[0-9].*");
+  return std::regex_replace(text, version, "");
+}
+
+/// Profiles and stacks by other names than their own: the profile megatron-lm is Megatron-Core's.
+struct ProfileStack {
+  std::string_view profile, stack;
+  bool compiled = false;
+};
+constexpr ProfileStack profile_stacks[] = {{"megatron-lm", "megatron-core"},
+                                           {"megatron-lm-legacy", "megatron-lm"},
+                                           {"torch-fsdp-compiled", "torch-fsdp", true}};
+
+/// Every name of software that a row may use, for suggestions.
+std::vector<std::string> software_names() {
+  std::vector<std::string> all;
+  for (const Builtin& b : builtin_software())
+    if (!training_profile(b.name).empty()) all.emplace_back(b.name);
+  for (const TellingWord& t : stack_words) all.emplace_back(t.stack);
+  return all;
+}
+
+/// That a row's software is not known, with the nearest names.
+std::string unknown_software(const std::string& said) {
+  std::string meant;
+  for (const std::string& near : nearest(said, software_names()))
+    meant += fmt::format("{} \"{}\"", meant.empty() ? "" : " or", near);
+  return fmt::format("no training software is called {}{}", in_quotes(said),
+                     meant.empty() ? "" : fmt::format(", did you mean{}?", meant));
+}
+
+/// The stack that the row's key names, a profile as commands call it or a telling word. Nothing: it names none.
+void use_software(const std::string& said, Stack& s) {
+  const std::string profile = training_profile(without_version(said));
+  s.name = profile.empty() ? named_stack(lower(said)) : profile;
+  for (const ProfileStack& p : profile_stacks)
+    if (p.profile == profile) {
+      s.name = p.stack;
+      if (p.compiled) s.compiled = true;
+    }
+}
+
 /// What a note says of one run outweighs what its family is known for.
 std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   if (has_word(notes, "maxtext")) return "maxtext";
@@ -102,14 +156,18 @@ Stack stack_of(const TrainingRow& row) {
   Stack s;
   const std::string notes = lower(row.notes);
   const bool model_parallel = row.parallelism.tp.value_or(1) > 1 || row.parallelism.pp.value_or(1) > 1;
-  s.name = stack_of_one_run(notes, model_parallel);
+  use_software(row.software, s);
+  const bool known_software = !s.name.empty();
+  if (s.name.empty()) s.name = stack_of_one_run(notes, model_parallel);
   for (const std::string& text :
        {lower(row.family), lower(row.source.title), lower(row.precision), lower(row.source.url), notes})
     if (s.name.empty()) s.name = named_stack(text);
-  if (s.name.empty()) {
-    s.named = false;
-    s.name = model_parallel ? "megatron-lm" : "torch-fsdp";
-  }
+  const bool guessed = s.name.empty();
+  if (guessed) s.name = model_parallel ? "megatron-lm" : "torch-fsdp";
+  if (!row.software.empty() && !known_software)
+    s.assumed = fmt::format("{}: {}", s.name, unknown_software(row.software));
+  else if (guessed)
+    s.assumed = fmt::format("{}, from the layout: the row names no software", s.name);
   if (has_word(notes, "eager")) s.compiled = false;
   if (has_word(notes, "torch.compile")) s.compiled = true;
   // Megatron-LM's README says of its runs that they set --tp-comm-overlap.
@@ -121,27 +179,6 @@ Stack stack_of(const TrainingRow& row) {
   s.graphs = has_word(notes, "cuda graphs on") || has_word(notes, "full-iteration cuda graph");
   s.rocm = has_word(lower(row.precision), "rocm") || lower(row.hardware.gpu).starts_with("mi");
   return s;
-}
-
-AttentionSaid attention_of(const TrainingRow& row) {
-  const std::string text = lower(row.attention);
-  AttentionSaid a;
-  a.stated = !text.empty() && !has_word(text, "not stated");
-  a.fused_norm = has_word(text, "fused rmsnorm");
-  const bool flash = has_word(text, "flash") && !has_word(text, "no flash");
-  if (!a.stated)
-    a.kernel = AttentionKernel::flash;
-  else if (has_word(text, "xformers") || has_word(text, "memory-efficient"))
-    a.kernel = AttentionKernel::flash_1;
-  else if (!flash)
-    a.kernel = has_word(text, "fused") ? AttentionKernel::fused_softmax : AttentionKernel::unfused;
-  else if (has_word(text, "cudnn") || has_word(text, "transformerengine") || has_word(text, "flashattention 3"))
-    a.kernel = AttentionKernel::vendor;
-  else if (has_word(text, "flashattention 2") || has_word(text, "flash attention 2") || has_word(text, "sdpa"))
-    a.kernel = AttentionKernel::flash_2;
-  else if (has_word(text, "flashattention 1"))
-    a.kernel = AttentionKernel::flash_1;
-  return a;
 }
 
 Recomputed recomputed_of(const TrainingRow& row) {

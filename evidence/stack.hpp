@@ -1,5 +1,5 @@
 #pragma once
-/// What a training run was made with, as its row tells: software, attention's kernel, and what was computed again.
+/// What a training run was made with, as its row tells: software and what was computed again.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@ namespace llmcalc {
 
 struct Stack {
   std::string name;                ///< "megatron-lm", "megatron-deepspeed", "torchtitan", ...
-  bool named = true;               ///< whether the row names it; else it is guessed from the layout
+  std::string assumed{};           ///< the sentence, where the row names none, or one that is not known
   std::optional<bool> compiled;    ///< torch.compile or eager, where the row says so
   std::optional<bool> tp_overlap;  ///< exchanges of tensor parallelism hidden behind products
   bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which hides no exchange of tensor parallelism
@@ -18,21 +18,6 @@ struct Stack {
   bool rocm = false;
 };
 Stack stack_of(const TrainingRow& row);
-
-enum class AttentionKernel {
-  unfused,        ///< scores in memory, softmax operator by operator
-  fused_softmax,  ///< scores in memory, mask and softmax in one kernel
-  flash_1,        ///< FlashAttention 1, xformers
-  flash_2,
-  vendor,  ///< cuDNN, TransformerEngine, FlashAttention 3
-  flash    ///< some flash kernel
-};
-struct AttentionSaid {
-  AttentionKernel kernel = AttentionKernel::flash;
-  bool stated = true;
-  bool fused_norm = false;  ///< RMSNorm is one kernel, where the row makes a point of it
-};
-AttentionSaid attention_of(const TrainingRow& row);
 
 /// Operators that run again in backward. With `layers`, whole layers do, one of every `layer_step`.
 struct Recomputed {

@@ -10,6 +10,7 @@
 #include "calc/pricing.hpp"
 #include "evidence/flops_convention.hpp"
 #include "evidence/row_arch.hpp"
+#include "evidence/training_formats.hpp"
 #include "evidence/training_layout.hpp"
 #include "text/names.hpp"
 
@@ -32,54 +33,7 @@ std::string not_expressed(const TrainingRow& row) {
   if (contains(lower(row.attention), "packed") || contains(notes, "packed data"))
     return "sequences are packed, and attention is computed inside of documents";
   if (!row.model.mtp.empty() && row.model.mtp != "0") return "several tokens are predicted at once";
-  return "";
-}
-
-/// Which format the blocks' products run in.
-struct NarrowFormat {
-  const char* word;
-  const char* format;
-};
-constexpr NarrowFormat narrow_formats[] = {{"nvfp4", "nvfp4"}, {"mxfp4", "mxfp4"}, {"mxfp8", "mxfp8"}, {"fp8", "fp8"}};
-
-void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan) {
-  const std::string text = lower(row.precision);
-  const bool half = contains(text, "fp16") && !contains(text, "bf16");
-  const bool has_bf16 = hardware.cluster.device.peak(dtypes::bf16).value > 0;
-  const bool whole = text.starts_with("fp32") || text.starts_with("tf32");
-  plan.precision = half || !has_bf16 ? dtypes::fp16 : dtypes::bf16;
-  if (whole) plan.precision = *dtype(text.starts_with("tf32") ? "tf32" : "fp32");
-  plan.working = plan.precision;
-  for (const NarrowFormat& f : narrow_formats)
-    if (contains(text, f.word)) {
-      plan.precision = *dtype(f.format);
-      break;
-    }
-  plan.weight_precision = working_format(plan);
-  plan.kv_precision = working_format(plan);
-}
-
-/// Formats of gradients and optimizer states. Megatron-LM accumulates gradients of fp16 in fp16, and of bf16 in fp32.
-void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
-  const std::string text = lower(row.precision), notes = lower(row.notes);
-  const bool pure = contains(text, "optimizer states") || contains(text, "pure bf16") || contains(text, "adamw states");
-  if (pure) {
-    plan.master = false;
-    plan.state_precision = dtypes::bf16;
-  }
-  const bool said_wide = contains(text, "fp32 gradient") || contains(text, "accumulated in fp32");
-  const bool said_narrow = contains(text, "accumulated in fp16") || contains(notes, "bf16 gradient reduction");
-  const bool megatron_half = stack.name.starts_with("megatron") && contains(text, "fp16");
-  if (!said_wide && (pure || said_narrow || megatron_half)) plan.gradient_bytes = 2;
-  const std::string optimizer = lower(row.optimizer) + (contains(notes, "8-bit adam") ? "8bit" : "");
-  for (const auto& [word, which] : {std::pair{"8bit", Optimizer::adam8bit},
-                                    {"8-bit", Optimizer::adam8bit},
-                                    {"adafactor", Optimizer::adafactor},
-                                    {"lion", Optimizer::lion},
-                                    {"momentum", Optimizer::momentum},
-                                    {"sgd", Optimizer::sgd},
-                                    {"muon", Optimizer::muon}})
-    if (contains(optimizer, word)) plan.optimizer = which;
+  return unknown_formats(row);
 }
 
 /// Flash attention's backward computes the scores again in any case, so that its forward need not run again.
@@ -131,10 +85,13 @@ std::vector<MeasuredMemory> measured_memory(const TrainingRow& row, const Stack&
   const MemoryKind kind = kind_of_memory(m.memory_kind);
   // nvidia-smi counts in MiB and torchtitan's log in GiB: a GB read off either has 2^30 bytes.
   const double gb = kind == MemoryKind::process || stack.name == "torchtitan" ? 0x1p30 : 1e9;
-  if (m.memory_per_gpu_gb) out.push_back({*m.memory_per_gpu_gb * gb, kind});
-  if (m.memory_per_gpu_gib) out.push_back({*m.memory_per_gpu_gib * 0x1p30, kind});
-  if (m.memory_allocated_gib) out.push_back({*m.memory_allocated_gib * 0x1p30, MemoryKind::allocated});
-  if (m.memory_allocated_bytes) out.push_back({*m.memory_allocated_bytes, MemoryKind::allocated});
+  const auto add = [&](std::string_view key, const std::optional<double>& said, double unit, MemoryKind of) {
+    if (said) out.push_back({.bytes = *said * unit, .kind = of, .key = key});
+  };
+  add("memory_per_gpu_gb", m.memory_per_gpu_gb, gb, kind);
+  add("memory_per_gpu_gib", m.memory_per_gpu_gib, 0x1p30, kind);
+  add("memory_allocated_gib", m.memory_allocated_gib, 0x1p30, MemoryKind::allocated);
+  add("memory_allocated_bytes", m.memory_allocated_bytes, 1, MemoryKind::allocated);
   return out;
 }
 
@@ -226,7 +183,7 @@ std::string pipeline_flaw(const TrainingCase& c) {
 
 void describe(const TrainingRow& row, TrainingCase& c) {
   c.stack = stack_of(row);
-  c.attention = attention_of(row);
+  c.attention = attention_called(row.attention);
   // Megatron-LM's own core runs unless a run asks for flash kernels (megatron/arguments.py, --use-flash-attn).
   const bool own_core = c.stack.name == "megatron-lm" || c.stack.name == "megatron-deepspeed";
   if (!c.attention.stated && own_core) c.attention.kernel = AttentionKernel::fused_softmax;
@@ -240,7 +197,7 @@ void describe(const TrainingRow& row, TrainingCase& c) {
 void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.seq = *row.model.seq_len;
   c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
-  use_formats(row, c.on.hardware, c.plan);
+  use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan);
   // Megatron-LM trains with dropout unless told otherwise, and its runs with flash kernels are of models without it.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
@@ -252,10 +209,11 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 
 void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assumptions& assumed) {
   if (!c.recomputed.assumed.empty()) assumed.weigh(c.recomputed.assumed);
-  if (!c.stack.named) assumed.weigh(fmt::format("{}, from the layout: the row names no software", c.stack.name));
+  if (!c.stack.assumed.empty()) assumed.weigh(c.stack.assumed);
   if (!c.attention.stated)
     assumed.note(stores_scores(c.attention.kernel) ? "Megatron-LM's own attention, for the row states no kernel"
                                                    : "a flash kernel for attention, which the row does not state");
+  if (!c.attention.assumed.empty()) assumed.weigh(c.attention.assumed);
   if (contains(lower(row.notes), "assumed")) assumed.weigh("as the row itself says: " + row.notes);
 }
 
@@ -284,7 +242,7 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   note_what_is_unstated(row, c, assumed);
   c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
-  c.input_assumed = assumed.weighty;
+  c.input_assumed = assumed.weighty || !c.on.preset;
   Clock(row, c).read();
   c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {

@@ -7,6 +7,7 @@
 
 #include "calc/layout.hpp"
 #include "calc/plan.hpp"
+#include "evidence/attention_words.hpp"
 #include "evidence/row_cluster.hpp"
 #include "evidence/stack.hpp"
 #include "presets/process_memory.hpp"
@@ -17,8 +18,9 @@ namespace llmcalc {
 struct MeasuredMemory {
   double bytes = 0;  ///< of the fullest device
   MemoryKind kind = MemoryKind::peak;
-  bool stated = true;  ///< what was read is said, not guessed
-  Count devices = 0;   ///< it is the fullest of the first `devices`; 0: of all
+  bool stated = true;      ///< what was read is said, not guessed
+  Count devices = 0;       ///< it is the fullest of the first `devices`; 0: of all
+  std::string_view key{};  ///< the row's own
 };
 
 /// The quantity that is predicted of a row: the seconds of its step.
@@ -42,7 +44,7 @@ struct TrainingCase {
 
   std::vector<std::string> assumed;  ///< sentences
   /// Whether something was assumed that time depends on strongly: the micro-batch, what is recomputed, the layout, the
-  /// stack, or the measured step's tokens.
+  /// stack, the device, or the measured step's tokens.
   bool input_assumed = false;
   std::string skip;     ///< not empty: why the row cannot be expressed; all else is undefined
   std::string no_step;  ///< not empty: why there is no time, though there may be memory

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 
-#include "calc/train.hpp"
 #include "evidence/row_subject.hpp"
 #include "evidence/training_stack.hpp"
 
@@ -27,10 +26,10 @@ struct StepRow {
 
 }  // namespace
 
-Seconds estimated_step(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p) {
+TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p) {
   Cluster cluster = c.cluster();
   cluster.device.achieved = training_rates(p, c.on.hardware, stack);
-  return train(c.arch, c.plan, c.layout, cluster).estimate.total();
+  return train(c.arch, c.plan, c.layout, cluster);
 }
 
 TrainingParameters training_parameters(std::span<const double> values) {
@@ -54,7 +53,7 @@ FitSet training_fit_set(const std::vector<TrainingRow>& rows, const Devices& dev
   weigh_families(set);
   set.error = [all](std::size_t i, std::span<const double> values) {
     const StepRow& row = (*all)[i];
-    return std::log(estimated_step(row.c, row.stack, training_parameters(values)) / *row.c.step);
+    return std::log(estimated_training(row.c, row.stack, training_parameters(values)).estimate.total() / *row.c.step);
   };
   return set;
 }

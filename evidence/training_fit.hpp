@@ -4,14 +4,15 @@
 #include <span>
 #include <vector>
 
+#include "calc/train.hpp"
 #include "evidence/parameter_fit.hpp"
 #include "evidence/training_case.hpp"
 #include "presets/training_estimator.hpp"
 
 namespace llmcalc {
 
-/// Seconds of a step under parameters.
-Seconds estimated_step(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p);
+/// A step under parameters.
+TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p);
 
 /// The rows that have a time. A row weighs 1, 0.6 or 0.1 by its quality A, B or C, times 0.3 where an input had to be
 /// assumed.

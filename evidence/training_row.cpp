@@ -162,9 +162,12 @@ RowSource read_source(const RowObject& row) {
 TrainingRow read_training_row(const RowObject& row, const std::string& id) {
   TrainingRow r;
   r.id = id;
+  r.where = row.where();
   r.source = read_source(row);
   r.family = row.text("family");
   if (r.family.empty()) r.family = r.source.title;
+  for (const char* key : {"stack", "framework", "software"})
+    if (const std::string said = row.text(key); !said.empty()) r.software = said;
   for (const auto& [key, text] : {std::pair{"precision", &r.precision},
                                   {"recompute", &r.recompute},
                                   {"attention", &r.attention},

@@ -60,7 +60,10 @@ struct TrainingMeasured {
 };
 
 struct TrainingRow {
-  std::string id, family, precision, recompute, attention, flops_convention, optimizer, scope, quality, notes;
+  std::string id;
+  std::string where;     ///< file, line and row, for sentences
+  std::string software;  ///< the key of that name, "framework" or "stack"
+  std::string family, precision, recompute, attention, flops_convention, optimizer, scope, quality, notes;
   RowSource source;
   TrainingModel model;
   TrainingHardware hardware;

@@ -21,6 +21,9 @@ constexpr std::array like_profiles{
     LikeProfile{"flash-attention", "megatron-lm"},    LikeProfile{"lit-gpt", "megatron-lm"},
     LikeProfile{"meta-llama", "megatron-lm"},         LikeProfile{"aleph-alpha", "deepspeed"}};
 
+/// Of stacks that nothing is known of.
+constexpr std::string_view usual_profile = "torch-fsdp";
+
 /// Profiles, each read once.
 const SoftwareCard& profile(std::string name) {
   static std::map<std::string, SoftwareCard> read;
@@ -28,9 +31,10 @@ const SoftwareCard& profile(std::string name) {
   if (known != read.end()) return known->second;
   const auto* as =
       std::find_if(like_profiles.begin(), like_profiles.end(), [&](const LikeProfile& l) { return l.stack == name; });
-  std::string_view called = as == like_profiles.end() ? name : as->profile;
-  if (find_builtin(builtin_software(), called) == nullptr) called = "torch-fsdp";
-  return read.emplace(std::move(name), load_software(called)).first->second;
+  const std::string_view called = as == like_profiles.end() ? name : as->profile;
+  SoftwareCard card = load_software(find_builtin(builtin_software(), called) == nullptr ? usual_profile : called);
+  if (!card.training) card = load_software(usual_profile);  // the name is an engine's too: transformers
+  return read.emplace(std::move(name), std::move(card)).first->second;
 }
 
 /// What a row says of torch.compile outweighs the profile.

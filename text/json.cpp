@@ -29,12 +29,44 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
   return fmt::format("{}:{}", line, before.size() - start + 1);
 }
 
+/// Goes over a text byte by byte and counts them, for the parser does not tell its events where they stand.
+class CountingByte {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingByte(const char* at, std::size_t& passed) : at_(at), passed_(&passed) {}
+  reference operator*() const { return *at_; }
+  CountingByte& operator++() {
+    ++at_;
+    ++*passed_;
+    return *this;
+  }
+  CountingByte operator++(int) {
+    CountingByte before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const CountingByte& o) const { return at_ == o.at_; }
+
+ private:
+  const char* at_;
+  std::size_t* passed_;
+};
+
 /// Builds the document from the parser's events. The parser keeps its own stack, so depth costs no recursion.
 class Builder : public nlohmann::json_sax<Value> {
  public:
   Builder(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
 
-  Value take() { return std::move(root_); }
+  Value document() && {
+    const char* begin = text_.data();
+    Value::sax_parse(CountingByte(begin, passed_), CountingByte(begin + text_.size(), passed_), this);
+    return std::move(root_);
+  }
 
   bool null() override { return put(nullptr); }
   bool boolean(bool v) override { return put(v); }
@@ -50,7 +82,7 @@ class Builder : public nlohmann::json_sax<Value> {
 
   bool key(string_t& k) override {
     if (open_.back().has(k))
-      throw InputError(fmt::format("{}: key {} appears twice; remove one", where_, in_quotes(k)));
+      throw InputError(fmt::format("{}:{}: key {} appears twice; remove one", where_, line(), in_quotes(k)));
     key_ = std::move(k);
     return true;
   }
@@ -64,6 +96,12 @@ class Builder : public nlohmann::json_sax<Value> {
   }
 
  private:
+  /// The line of what was read last, from 1.
+  std::ptrdiff_t line() const {
+    const std::string_view read = text_.substr(0, passed_);
+    return 1 + std::count(read.begin(), read.end(), '\n');
+  }
+
   struct Level {
     Value* value;
     std::unordered_set<std::string> keys;  ///< of a large object, whose list would take long to search
@@ -117,6 +155,7 @@ class Builder : public nlohmann::json_sax<Value> {
 
   std::string_view text_;
   std::string where_;
+  std::size_t passed_ = 0;  ///< bytes of the text
   Value root_;
   std::vector<Level> open_;
   std::string key_;
@@ -129,9 +168,7 @@ Value parse(std::string_view text, const std::string& where) {
     throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", where, max_bytes >> 20));
   if (text.find('\0') != std::string_view::npos)
     throw InputError(where + " holds a zero byte, so it is not JSON; save it as UTF-8 text");
-  Builder builder(text, where);
-  Value::sax_parse(text.begin(), text.end(), &builder);
-  return builder.take();
+  return Builder(text, where).document();
 }
 
 Object::Object(const Value& value, std::string where) : value_(&value), where_(std::move(where)) {

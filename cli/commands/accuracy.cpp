@@ -137,11 +137,13 @@ std::span<const double> shipped_values(AccuracyKind kind) {
 
 constexpr std::array fit_options{"--fit", "--leave-out", "--without"};
 
+/// Refuses options of fits where nothing is fitted, and a term that no estimator has, before rows are predicted.
 void check_fit(const Arguments& arguments, AccuracyKind kind) {
   for (const char* option : fit_options)
     if (arguments.has(option) && (kind == AccuracyKind::memory || kind == AccuracyKind::serving))
       throw InputError(
           fmt::format("accuracy: {} is for training and inference, whose estimators are fitted; leave it out", option));
+  if (arguments.has("--without")) term(kind, arguments.text("--without"));
 }
 
 /// Predictions by other parameters than the program's, where options ask for them.

@@ -205,7 +205,7 @@ TEST_CASE("a wrong file is one sentence with file, line and row", "[accuracy][cl
   refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
   refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
   refused("training " + file("empty.json", ""), "empty.json");
-  refused("training " + file("none.json", "[]"), "none.json: the list is empty");
+  refused("training " + file("none.json", "[]"), "none.json:1: the list is empty");
   refused("training " + file("no-model.json", training_row(R"({"model": null})")), "\"model\" is missing");
   refused("training " + file("no-layers.json", training_row(R"({"model": {"layers": null}})")),
           "no-layers.json:2, row \"a\", \"model\": \"layers\" is missing");
@@ -283,6 +283,11 @@ TEST_CASE("options of replays are refused elsewhere, and tables without the run'
   refused("serving --tables evidence/operators/rtx-pro-6000/qwen3-32b",
           "--tables: there are none of llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
   refused("serving " + file("no-model.json", R"({"name": "x", "requests": []})"), "\"model\" is missing");
+}
+
+TEST_CASE("an unknown term of an estimator is refused before a file is read", "[accuracy][cli]") {
+  refused("training nowhere.json --without hst", "--without: expected a term of the estimator (");
+  refused("inference nowhere.json --without hst", "got \"hst\"");
 }
 
 TEST_CASE("where nothing can be compared the report says so", "[accuracy][cli]") {

@@ -117,6 +117,17 @@ TEST_CASE("a prediction is the engine's, in the unit of the measurement", "[accu
   CHECK(step.of.kind == "dense");
 }
 
+TEST_CASE("no published step is estimated below its bound", "[accuracy]") {
+  std::size_t overlapped = 0;
+  for (const PredictedRow& r : published_accuracy(AccuracyKind::training).rows) {
+    INFO(r.id);
+    REQUIRE(r.bound);
+    CHECK(r.predicted.value >= *r.bound * (1 - 1e-12));
+    overlapped += r.id.starts_with("dgxc2505-deepseekv3-h100-bf16");  // runs that hide tensor-parallel exchanges
+  }
+  CHECK(overlapped >= 2);
+}
+
 TEST_CASE("errors of groups are those of their rows", "[accuracy]") {
   Accuracy a;
   a.rows = {made("a", "x", 110), made("a", "y", 80), made("a", "y", 130), made("b", "y", 60)};

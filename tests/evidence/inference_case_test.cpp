@@ -5,6 +5,7 @@
 
 #include "calc/infer.hpp"
 #include "evidence/format_name.hpp"
+#include "evidence/inference_stack.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 
@@ -274,6 +275,46 @@ TEST_CASE("an engine is told by its name, with its version", "[inference-case]")
   CHECK(engine_name("vLLM 0.6.3", "max_model_len=4096 enforce_eager=True").eager);
   CHECK_FALSE(engine_name("vLLM 0.6.3", "enforce_eager=False").eager);
   CHECK_FALSE(engine_name("Wonder Engine 3", "").known);
+}
+
+TEST_CASE("a device without a preset is an assumed input, and without its bandwidth it gives no time",
+          "[inference-case]") {
+  InferenceRow row = row_called(inference_rows(), "vllm-arcb60-gpt-oss-20b-tp1-i1024-c75");
+  row.hardware.accelerator = "Foo X100";
+  const InferenceCase c = inference_case(row, devices_once());
+  REQUIRE(c.skip == "");
+  CHECK(c.input_assumed);
+  CHECK(inference_class(c, FigureKind::time_per_token) == InferenceClass::assumed);
+  row.hardware.peak_bw_gb_s = std::nullopt;
+  CHECK(inference_case(row, devices_once()).skip ==
+        "no preset is called \"Foo X100\", and the row does not state its bandwidth");
+  row.batch.kind = "capacity";  // memory alone
+  CHECK(inference_case(row, devices_once()).skip == "");
+}
+
+TEST_CASE("what a row does not state of its requests is assumed in whole words", "[inference-case]") {
+  const auto assumed = [](const InferenceRow& row) {
+    const InferenceCase c = inference_case(row, devices_once());
+    CHECK(c.input_assumed);
+    return c.assumed;
+  };
+  const auto has = [](const std::vector<std::string>& all, const std::string& sentence) {
+    return std::find(all.begin(), all.end(), sentence) != all.end();
+  };
+  InferenceRow row = row_called(inference_rows(), "vllm-arcb60-gpt-oss-20b-tp1-i1024-c75");
+  row.batch = {};
+  row.engine = "";
+  const std::vector<std::string> bare = assumed(row);
+  CHECK(has(bare, "prompts of 8 tokens: the row states neither \"input_len\" nor \"context_len\""));
+  CHECK(has(bare, "one sequence at a time: the row does not state the batch"));
+  CHECK(has(bare, "an engine that replays graphs: no engine is named"));
+  row.batch.context_said = "short";
+  row.engine = "Foo";
+  CHECK(has(assumed(row), "prompts of 8 tokens: the row says \"short\""));
+  CHECK(has(assumed(row), "an engine that replays graphs: \"Foo\" is not known"));
+  // 32 devices of 16384 tokens in prompts of 2000: 262.144
+  CHECK(has(assumed(row_called(inference_rows(), "lmsys-96h100-prefill-2k")),
+            "262 sequences at once, 16384 prompt tokens of each device: the row does not state the batch"));
 }
 
 TEST_CASE("memory in GB that is less than the weights is counted in GiB", "[inference-case]") {

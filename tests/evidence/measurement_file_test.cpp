@@ -49,9 +49,13 @@ TEST_CASE("the kind of a file is told by its rows' keys", "[measurement]") {
 TEST_CASE("a mistake in a file is one sentence with file, line and row", "[measurement]") {
   CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is cut short or not JSON");
   CHECK(refused("[\n{\"id\": \"a\",}]") == "my.json:2:12: unexpected '}'; the file is not JSON from here on");
-  CHECK(refused("[]") == "my.json: the list is empty; a file of measurements has at least one row");
+  CHECK(refused("[]") == "my.json:1: the list is empty; a file of measurements has at least one row");
   CHECK(refused("{}") ==
-        "my.json: expected a list of rows in square brackets or a recorded run in braces, with \"requests\"");
+        "my.json:1: expected a list of rows in square brackets or a recorded run in braces, with \"requests\"");
+  CHECK_THAT(refused("\n\n {\n}"), Catch::StartsWith("my.json:3: expected a list of rows"));
+  CHECK_THAT(refused("\n[\n]"), Catch::StartsWith("my.json:2: the list is empty"));
+  CHECK(refused("[{\"id\": \"b\"},\n{\"id\": \"a\",\n\"id\": \"b\"}]") ==
+        "my.json:3: key \"id\" appears twice; remove one");
   CHECK(refused("[\n\n3]") == "my.json:3: expected an object in braces, got 3");
   CHECK(refused("[\n{}]") == "my.json:2: \"id\" is missing; a row is told from others by it");
   CHECK(refused("[" + training() + ",\n" + training() + "]") ==

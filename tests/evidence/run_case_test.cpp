@@ -2,6 +2,7 @@
 
 #include "evidence/run_case.hpp"
 
+#include "evidence/row_subject.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 
@@ -56,11 +57,31 @@ TEST_CASE("engines that divide experts step together, and others do not", "[reco
   CHECK(experts.in_step());
 }
 
+TEST_CASE("a run on a device that nobody knows is replayed where its bandwidth is stated", "[recorded]") {
+  RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
+  run.hardware = "Foo X100";
+  CHECK(case_of(run).skip == "");
+  CHECK(case_of(run).input_assumed);
+  run.bandwidth_gb_s = std::nullopt;
+  CHECK(case_of(run).skip == "no preset is called \"Foo X100\", and the row does not state its bandwidth");
+}
+
 TEST_CASE("what a run does not state is assumed and said, and what cannot be is skipped", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.max_num_seqs = std::nullopt;
   CHECK(case_of(run).limits.sequences == 1024);  // 96 GiB
   CHECK(case_of(run).assumed.size() == published_case("rtx-pro-6000-llama-3.1-8b").assumed.size() + 1);
+  CHECK_FALSE(case_of(run).input_assumed);
+  for (const auto& [engine, sentence] : {std::pair{"", "vLLM's scheduler and profile: no engine is named"},
+                                         {"Foo", "vLLM's scheduler and profile: \"Foo\" is not known"}}) {
+    run.engine = engine;
+    const RunCase c = case_of(run);
+    CHECK(c.skip == "");
+    CHECK(std::find(c.assumed.begin(), c.assumed.end(), sentence) != c.assumed.end());
+    CHECK(c.input_assumed);
+    CHECK(c.engine.name == (*engine == '\0' ? "not stated" : "Foo 0.19.0"));
+    CHECK(subject_of(run, c).kind == "assumed input");
+  }
   run.tensor_ranks = 7;
   CHECK(case_of(run).skip == "7 tensor-parallel and 1 data-parallel ranks do not divide llama-3.1-8b");
   run.model = "a-model-of-tomorrow";

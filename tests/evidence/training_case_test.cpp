@@ -11,6 +11,7 @@
 
 using namespace llmcalc;
 using namespace llmcalc::test;
+using Catch::Contains;
 
 namespace {
 
@@ -276,6 +277,39 @@ TEST_CASE("what cannot be expressed is skipped with the reason", "[training-case
   CHECK(skip() == "no preset is called \"Unheard-of 9000\", and the row does not state its memory");
 }
 
+TEST_CASE("a precision or an optimizer that cannot be expressed is skipped, with the nearest name", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto skip = [&](const char* precision, const char* optimizer) {
+    row.precision = precision;
+    row.optimizer = optimizer;
+    return training_case(row, devices_once()).skip;
+  };
+  CHECK(skip("bf17", "") == "training in \"bf17\" is not known, did you mean \"bf16\"?");
+  CHECK(skip("fp9 + bf16", "") == "training in \"fp9\" is not known, did you mean \"fp8\"?");
+  CHECK_THAT(skip("int8 mixed", ""), Catch::StartsWith("training in \"int8\" is not known"));
+  CHECK(skip("bf16", "shampoo") == "the optimizer \"shampoo\" is not known");
+  CHECK(skip("bf16", "Fused Muno") == "the optimizer \"Fused Muno\" is not known, did you mean \"muon\"?");
+  for (const char* known :
+       {"", "AdamW", "fused Adam", "distributed optimizer", "8-bit AdamW", "SGD with momentum", "Muon"})
+    CHECK(skip("bf16", known) == "");
+  for (const char* known : {"fp8_e4m3 + bf16", "mxfp8-cublas", "mixed", "half", ""}) CHECK(skip(known, "") == "");
+}
+
+TEST_CASE("formats are read by any of their names, and assumed where none is named", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto read = [&](const char* precision) {
+    row.precision = precision;
+    return training_case(row, devices_once());
+  };
+  for (const auto& [said, format] : {std::pair{"float16", "fp16"}, {"bfloat16", "bf16"}, {"float32", "fp32"}}) {
+    CHECK(read(said).plan.precision.name() == format);
+    CHECK_FALSE(read(said).input_assumed);
+  }
+  CHECK(read("").input_assumed);
+  CHECK(read("").assumed.back() == "products in bf16: the row does not state the precision");
+  CHECK(read("mixed").assumed.back() == "products in bf16: the precision \"mixed\" names no number format");
+}
+
 TEST_CASE("a device without a preset is made from what the row states, and that is said", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.hardware.gpu = "Unheard-of 9000";
@@ -284,11 +318,30 @@ TEST_CASE("a device without a preset is made from what the row states, and that 
   const TrainingCase c = training_case(row, devices_once());
   REQUIRE(c.skip == "");
   CHECK_FALSE(c.on.preset);
+  CHECK(c.input_assumed);
+  CHECK_FALSE(case_called("sc21-t1-1.7B").input_assumed);
   CHECK(c.cluster().device.memory == Bytes(Count{100} << 30));
   CHECK(c.cluster().device.bandwidth.value == 6700e9);
   CHECK(c.cluster().device.peak(dtypes::bf16).value == 2 * 989.4e12);
   CHECK(c.assumed[0] ==
         "no preset is called \"Unheard-of 9000\": a H100 SXM 80GB with 100 GB and its rates times 2.00");
+}
+
+TEST_CASE("a device without a preset is like those whose kind is a word of its name", "[training-case]") {
+  const auto like = [](const char* device) {
+    HardwareSaid said;
+    said.device = device;
+    said.memory_gb = 48;
+    const RowCluster on = cluster_of(said, devices_once());
+    CHECK_FALSE(on.preset);
+    return on.assumed.at(0);
+  };
+  const char *h100 = ": a H100 SXM 80GB with 48 GB", *geforce = ": a RTX 4090 with 48 GB";
+  CHECK_THAT(like("Quadro RTX 8000"), Contains(geforce));
+  CHECK_THAT(like("AMD MI999X"), Contains(": a MI300X with 48 GB"));
+  CHECK_THAT(like("Intel Arc Z9"), Contains("Arc Pro B60"));
+  for (const char* other : {"Foo X100", "Marconi Omicron", "Searchlight 3", "Demimonde"})
+    CHECK_THAT(like(other), Contains(h100));
 }
 
 TEST_CASE("no number in a row, however large, ends in anything but a case or a reason", "[training-case]") {

@@ -202,7 +202,7 @@ TEST_CASE("a size that is not that of dtype and shape is refused", "[safetensors
 TEST_CASE("duplicate names, unknown dtypes and unknown fields are refused", "[safetensors]") {
   const std::string entry = R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
   CHECK(refused("{\"a\":" + entry + ",\"a\":" + entry + "}", 0) ==
-        "'x.safetensors', header: key \"a\" appears twice; remove one");
+        "'x.safetensors', header:1: key \"a\" appears twice; remove one");
   CHECK_THAT(refused(one(R"({"dtype":"F9","shape":[1],"data_offsets":[0,1]})"), 1),
              Catch::StartsWith("'x.safetensors', tensor \"a\": unknown dtype \"F9\"; the format has F64, F32, BF16, "));
   CHECK(refused(one(R"({"shape":[1],"data_offsets":[0,1]})"), 1) ==

@@ -43,8 +43,9 @@ TEST_CASE("text that is not JSON is refused with line and column", "[json]") {
 }
 
 TEST_CASE("a key may be there once in an object, at any depth", "[json]") {
-  CHECK(refusal(R"({"heads": 8, "kv": 1, "heads": 9})") == "my.json: key \"heads\" appears twice; remove one");
-  CHECK(refusal(R"({"a": [{"b": {"c": 1, "c": 1}}]})") == "my.json: key \"c\" appears twice; remove one");
+  CHECK(refusal(R"({"heads": 8, "kv": 1, "heads": 9})") == "my.json:1: key \"heads\" appears twice; remove one");
+  CHECK(refusal(R"({"a": [{"b": {"c": 1, "c": 1}}]})") == "my.json:1: key \"c\" appears twice; remove one");
+  CHECK(refusal("[{\"id\": 1},\n {\"id\": 2,\n  \"id\": 3}\n]") == "my.json:3: key \"id\" appears twice; remove one");
   CHECK(json::parse(R"({"a": {"x": 1}, "b": {"x": 2}, "x": [{"x": 3}, {"x": 4}]})", "f").at("x")[1].at("x") == 4);
 }
 

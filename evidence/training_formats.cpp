@@ -1,0 +1,157 @@
+#include "evidence/training_formats.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <regex>
+
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool is_said(const std::string& text, std::string_view words) { return text.find(words) != std::string::npos; }
+
+/// Letters and digits without a gap, in lower case.
+std::vector<std::string> format_words(const std::string& text) {
+  std::vector<std::string> out{""};
+  for (const char c : lower(text))
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      out.back() += c;
+    else if (!out.back().empty())
+      out.emplace_back();
+  if (out.back().empty()) out.pop_back();
+  return out;
+}
+
+/// Another name of a format; that of the format itself.
+struct FormatSpelling {
+  std::string_view spelled, format;
+};
+constexpr FormatSpelling format_spellings[] = {
+    {"bf16", "bf16"},  {"bfloat16", "bf16"}, {"fp16", "fp16"},   {"float16", "fp16"}, {"f16", "fp16"},
+    {"fp32", "fp32"},  {"float32", "fp32"},  {"f32", "fp32"},    {"tf32", "tf32"},    {"fp8", "fp8"},
+    {"float8", "fp8"}, {"f8", "fp8"},        {"mxfp8", "mxfp8"}, {"mxfp4", "mxfp4"},  {"nvfp4", "nvfp4"},
+};
+
+/// The part of a word that is a number format by its look: kind and bits.
+std::string format_in(const std::string& word) {
+  static const std::regex look("^(?:nv|mx)?(?:bf|bfloat|tf|fp|f|float|int|uint)[0-9]{1,3}");
+  std::smatch found;
+  return std::regex_search(word, found, look) ? found[0].str() : "";
+}
+
+const FormatSpelling* spelled_format(const std::string& format) {
+  const auto* found = std::find_if(std::begin(format_spellings), std::end(format_spellings),
+                                   [&](const FormatSpelling& f) { return f.spelled == format; });
+  return found == std::end(format_spellings) ? nullptr : found;
+}
+
+bool names_a_format(const std::string& text) {
+  const std::vector<std::string> all = format_words(text);
+  return std::any_of(all.begin(), all.end(), [](const std::string& w) { return !format_in(w).empty(); });
+}
+
+/// The text in lower case with the formats' own names: "bfloat16" is "bf16".
+std::string in_own_names(const std::string& text) {
+  std::string out = lower(text);
+  for (const auto& [said, format] :
+       {std::pair{"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"}, {"float8", "fp8"}})
+    for (std::size_t at = out.find(said); at != std::string::npos; at = out.find(said))
+      out.replace(at, std::string_view(said).size(), format);
+  return out;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  const std::vector<std::string> near = nearest(word, known, 1);
+  return near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near[0]);
+}
+
+std::string unknown_precision(const std::string& said) {
+  std::vector<std::string> known;
+  for (const FormatSpelling& f : format_spellings) known.emplace_back(f.spelled);
+  for (const std::string& word : format_words(said))
+    if (const std::string format = format_in(word); !format.empty() && spelled_format(format) == nullptr)
+      return fmt::format("training in {} is not known{}", in_quotes(format), did_you_mean(format, known));
+  return "";
+}
+
+/// Words of an optimizer's text that name none.
+bool is_beside_optimizer(const std::string& word) {
+  constexpr std::array beside{"fused", "distributed", "sharded", "optimizer", "apex", "default",
+                              "not",   "stated",      "8bit",    "8",         "bit"};
+  return std::find(beside.begin(), beside.end(), word) != beside.end();
+}
+bool is_optimizer(const std::string& word) { return is_said(word, "adam") || parse<Optimizer>(word).has_value(); }
+
+std::string unknown_optimizer(const std::string& said) {
+  const std::vector<std::string> all = format_words(said);
+  const auto first = std::find_if_not(all.begin(), all.end(), is_beside_optimizer);
+  if (first == all.end() || std::any_of(all.begin(), all.end(), is_optimizer)) return "";
+  std::vector<std::string> known;
+  for (const auto& [which, name] : choices<Optimizer>) known.emplace_back(name);
+  return fmt::format("the optimizer {} is not known{}", in_quotes(said), did_you_mean(*first, known));
+}
+
+/// Which format the blocks' products run in, the first that the text has.
+constexpr const char* narrow_formats[] = {"nvfp4", "mxfp4", "mxfp8", "fp8"};
+
+void note_unstated_format(const TrainingRow& row, const Plan& plan, Assumptions& assumed) {
+  if (names_a_format(row.precision)) return;
+  assumed.weigh(row.precision.empty()
+                    ? fmt::format("products in {}: the row does not state the precision", plan.precision.name())
+                    : fmt::format("products in {}: the precision {} names no number format", plan.precision.name(),
+                                  in_quotes(row.precision)));
+}
+
+}  // namespace
+
+std::string unknown_formats(const TrainingRow& row) {
+  const std::string precision = unknown_precision(row.precision);
+  return precision.empty() ? unknown_optimizer(row.optimizer) : precision;
+}
+
+void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan, Assumptions& assumed) {
+  const std::string text = in_own_names(row.precision);
+  const bool half = is_said(text, "fp16") && !is_said(text, "bf16");
+  const bool has_bf16 = hardware.cluster.device.peak(dtypes::bf16).value > 0;
+  const bool whole = text.starts_with("fp32") || text.starts_with("tf32");
+  plan.precision = half || !has_bf16 ? dtypes::fp16 : dtypes::bf16;
+  if (whole) plan.precision = *dtype(text.starts_with("tf32") ? "tf32" : "fp32");
+  plan.working = plan.precision;
+  for (const char* format : narrow_formats)
+    if (is_said(text, format)) {
+      plan.precision = *dtype(format);
+      break;
+    }
+  plan.weight_precision = working_format(plan);
+  plan.kv_precision = working_format(plan);
+  note_unstated_format(row, plan, assumed);
+}
+
+void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
+  const std::string text = in_own_names(row.precision), notes = lower(row.notes);
+  const bool pure = is_said(text, "optimizer states") || is_said(text, "pure bf16") || is_said(text, "adamw states");
+  if (pure) {
+    plan.master = false;
+    plan.state_precision = dtypes::bf16;
+  }
+  const bool said_wide = is_said(text, "fp32 gradient") || is_said(text, "accumulated in fp32");
+  const bool said_narrow = is_said(text, "accumulated in fp16") || is_said(notes, "bf16 gradient reduction");
+  const bool megatron_half = stack.name.starts_with("megatron") && is_said(text, "fp16");
+  if (!said_wide && (pure || said_narrow || megatron_half)) plan.gradient_bytes = 2;
+  const std::string optimizer = lower(row.optimizer) + (is_said(notes, "8-bit adam") ? "8bit" : "");
+  for (const auto& [word, which] : {std::pair{"8bit", Optimizer::adam8bit},
+                                    {"8-bit", Optimizer::adam8bit},
+                                    {"adafactor", Optimizer::adafactor},
+                                    {"lion", Optimizer::lion},
+                                    {"momentum", Optimizer::momentum},
+                                    {"sgd", Optimizer::sgd},
+                                    {"muon", Optimizer::muon}})
+    if (is_said(optimizer, word)) plan.optimizer = which;
+}
+
+}  // namespace llmcalc

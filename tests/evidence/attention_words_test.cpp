@@ -1,0 +1,55 @@
+// Kernels of attention as rows of training write them.
+
+#include "evidence/attention_words.hpp"
+
+#include "evidence/training_case.hpp"
+#include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+TEST_CASE("a kernel of attention is told by whole words", "[attention-words]") {
+  using K = AttentionKernel;
+  for (const auto& [text, kernel] : {std::pair{"FlashAttention 1.0.8", K::flash_1},
+                                     {"memory-efficient attention (xformers)", K::flash_1},
+                                     {"flash-attention 2", K::flash_2},
+                                     {"FA2", K::flash_2},
+                                     {"SDPA", K::flash_2},
+                                     {"TE", K::vendor},
+                                     {"cuDNN flash attention", K::vendor},
+                                     {"flash attention", K::flash},
+                                     {"splash attention", K::flash},
+                                     {"Megatron fused softmax kernel", K::fused_softmax},
+                                     {"unfused", K::unfused},
+                                     {"eager", K::unfused},
+                                     {"no flash", K::unfused},
+                                     {"none (a remark of any words)", K::unfused}}) {
+    INFO(text);
+    const AttentionSaid a = attention_called(text);
+    CHECK(a.kernel == kernel);
+    CHECK(a.stated);
+    CHECK(a.assumed == "");
+  }
+  CHECK_FALSE(attention_called("").stated);
+  CHECK_FALSE(attention_called("not stated").stated);
+}
+
+TEST_CASE("an unknown word of attention is an assumption that is told", "[attention-words]") {
+  CHECK(attention_called("flashish").assumed ==
+        "attention by a flash kernel: \"flashish\" is not known, did you mean \"flash\"?");
+  CHECK(attention_called("block sparse").assumed ==
+        "attention by a flash kernel: \"block\" and \"sparse\" are not known");
+  CHECK(attention_called("ring attention").assumed == "attention by a flash kernel: \"ring\" is not known");
+  CHECK(attention_called("Megatron attention").assumed ==
+        "attention by a flash kernel: \"Megatron attention\" names no kernel");
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.attention = "ring attention";
+  const TrainingCase c = training_case(row, devices_once());
+  CHECK(c.input_assumed);
+  CHECK(c.assumed.back() == attention_called("ring attention").assumed);
+}
+
+TEST_CASE("every word of attention in the published rows is known", "[attention-words]") {
+  for (const TrainingRow& row : training_rows()) CHECK(attention_called(row.attention).assumed == "");
+}

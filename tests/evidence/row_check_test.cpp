@@ -1,0 +1,116 @@
+// Rows whose figures mean nothing without a key that is missing, or that no device can reach.
+
+#include "evidence/row_check.hpp"
+
+#include <fmt/format.h>
+
+#include "evidence/accuracy.hpp"
+#include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+using Catch::Contains;
+
+namespace {
+
+/// GPT-22B on 8 A100, but for what was measured.
+std::string training(const std::string& batch, const std::string& measured) {
+  return fmt::format(R"([
+{{"id": "a", "model": {{"layers": 48, "hidden": 6144, "heads": 64, "ffn_hidden": 24576, "seq_len": 2048}},
+  "hardware": {{"gpu": "A100-SXM-80GB", "count": 8}}, "parallelism": {{"tp": 8, "dp": 1}}, "precision": "bf16",
+  "batch": {}, "measured": {}}}])",
+                     batch, measured);
+}
+const std::string whole_batch = R"({"micro": 4, "global": 4})";
+
+/// Llama-3.1 8B on an L40S of 864 GB/s and 48 GB.
+std::string inference(const std::string& batch, const std::string& measured) {
+  return fmt::format(R"([
+{{"id": "i", "model": {{"arch": {{"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336,
+  "gated_mlp": true}}}}, "quantization": {{"weights": "bf16"}}, "hardware": {{"accelerator": "NVIDIA L40S"}},
+  "engine": "vLLM 0.6.3", "batch": {}, "measured": {}}}])",
+                     batch, measured);
+}
+
+std::string refused(const std::string& text, AccuracyKind kind) {
+  return sentence([&] { accuracy(read_measurements(text, "my.json"), kind); });
+}
+std::string refused_step(const std::string& measured, const std::string& batch = whole_batch) {
+  return refused(training(batch, measured), AccuracyKind::training);
+}
+std::string refused_memory(const std::string& measured) {
+  return refused(training(whole_batch, measured), AccuracyKind::memory);
+}
+std::string refused_figure(const std::string& batch, const std::string& measured) {
+  return refused(inference(batch, measured), AccuracyKind::inference);
+}
+const std::string one = R"({"batch": 1, "input_len": 512, "output_len": 128})";
+constexpr const char* nothing = "nothing was refused";
+
+}  // namespace
+
+TEST_CASE("a step that is faster than its devices multiply is refused, whatever key tells it", "[row-check]") {
+  CHECK(refused_step(R"({"iteration_time_s": 1.4})") == nothing);
+  // 6 x 21.7e9 parameters x 8192 tokens and attention, 1.1e15 FLOPs, in 1e-5 s on 8 x 312e12 FLOP/s
+  const std::string said = refused_step(R"({"iteration_time_s": 1e-5})");
+  CHECK_THAT(said, Catch::StartsWith("my.json:2, row \"a\", \"measured\", \"iteration_time_s\": it is an MFU of 4.") &&
+                       Contains("above 1: a step of 1e-05 s is faster than 8 A100 SXM 80GB multiply in bf16"));
+  CHECK_THAT(refused_step(R"({"tflops_per_gpu": 1000})"), Contains("\"tflops_per_gpu\": it is an MFU of"));
+  CHECK_THAT(refused_step(R"({"samples_per_s": 1e9})"), Contains("\"samples_per_s\": it is an MFU of"));
+  CHECK_THAT(refused_step(R"({"tokens_per_s_per_gpu": 1e5})", "{}"),
+             Contains("\"tokens_per_s_per_gpu\": it is an MFU"));
+}
+
+TEST_CASE("a step's time without its batch means nothing, and a rate does", "[row-check]") {
+  CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"micro": 4})") ==
+        "my.json:2, row \"a\", \"batch\": \"global\" is missing; \"iteration_time_s\" means nothing without the "
+        "sequences "
+        "of a step");
+  CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"micro": 4, "grad_accum": 1})") == nothing);
+  CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"tokens_per_step": 8192})") == nothing);
+  CHECK(refused_step(R"({"tokens_per_s": 5000})", "{}") == nothing);
+  CHECK(refused(training("{}", R"({"iteration_time_s": 1.4, "memory_per_gpu_gb": 70})"), AccuracyKind::memory) ==
+        nothing);
+}
+
+TEST_CASE("memory is at least a mebibyte, and no more than the device has", "[row-check]") {
+  CHECK(refused_memory(R"({"memory_per_gpu_gb": 80})") == nothing);
+  CHECK(refused_memory(R"({"memory_per_gpu_gb": 5000})") ==
+        "my.json:2, row \"a\", \"measured\", \"memory_per_gpu_gb\": 4657 GiB are more than the 80 GiB of 1 A100 SXM "
+        "80GB; "
+        "give what one device held, or the memory of a device that has more");
+  CHECK_THAT(refused_memory(R"({"memory_allocated_bytes": 12})"),
+             Contains("\"memory_allocated_bytes\": 12 bytes are less than a mebibyte"));
+  CHECK_THAT(refused_figure(one, R"({"memory_gb": 500})"), Contains("465.7 GiB are more than the 48 GiB of 1 L40S"));
+  CHECK_THAT(refused_figure(one, R"({"memory_mb": 0.1})"), Contains("are less than a mebibyte"));
+}
+
+TEST_CASE("no more bytes are read per second than the device can, but from its cache", "[row-check]") {
+  CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 700})") == nothing);
+  CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 99999})") ==
+        "my.json:2, row \"i\", \"measured\", \"achieved_bw_gb_s\": 99999 GB/s are more than the 864 GB/s of L40S; "
+        "give bytes read per second in GB");
+  std::string small = inference(one, R"({"achieved_bw_gb_s": 1000})");
+  small.replace(small.find("\"layers\": 32"), 12, "\"vocab\": 64, \"layers\": 1");
+  for (const auto& [wide, narrow] : {std::pair{"4096", "256"}, {"14336", "512"}})
+    small.replace(small.find(wide), std::string(wide).size(), narrow);
+  CHECK(refused(small, AccuracyKind::inference) == nothing);
+}
+
+TEST_CASE("a figure of inference is refused without the lengths and the clients that it needs", "[row-check]") {
+  CHECK(refused_figure(R"({"batch": 1, "output_len": 8})", R"({"ttft_ms": 90})") ==
+        "my.json:2, row \"i\", \"batch\": \"input_len\" is missing; \"ttft_ms\" means nothing without the prompt's "
+        "tokens");
+  CHECK(refused_figure(R"({"batch": 1, "input_len": 8})", R"({"e2e_latency_ms": 90})") ==
+        "my.json:2, row \"i\", \"batch\": \"output_len\" is missing; \"e2e_latency_ms\" means nothing without the "
+        "answer's "
+        "tokens");
+  CHECK(refused_figure(R"({"kind": "concurrency", "input_len": 8, "output_len": 8})", R"({"tpot_ms": 30})") ==
+        "my.json:2, row \"i\", \"batch\": \"batch\" is missing; \"tpot_ms\" of the kind \"concurrency\" means nothing "
+        "without the number of requests");
+  CHECK(refused_figure(R"({"batch": 1, "input_note": "short", "output_len": 8})", R"({"ttft_ms": 90})") == nothing);
+  CHECK(refused_figure("{}", R"({"tpot_ms": 30})") == nothing);
+  CHECK(refused_figure(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": 9})") == nothing);
+}
