@@ -144,7 +144,8 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
                    const Cluster& cluster) {
   const auto at = [&](const Rates& r, const Time& by_operator) {
     Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
-    t.communication += (1 - r.hidden_inside) * exchange_time(sum.exchanges, layout, cluster, r.links).total();
+    for (const Exchange& e : sum.exchanges)
+      t.communication += (1 - r.hidden(e.group)) * exchange_time(e, layout, cluster, r.links).total();
     t.latency += r.software.step;
     return t;
   };

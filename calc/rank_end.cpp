@@ -21,7 +21,7 @@ Spent RankEnd::sums(const HeldRows& rows) const {
     for (const LayerPrice& part : prices_.mtp()) shared = llmcalc::add(shared, mul(part.layers, part.summed));
   }
   if (shared > 0)
-    s[Part::tp] = (1 - rates_.hidden_inside) * over(Group::tensor, CollectiveOp::all_reduce, gradients(shared));
+    s[Part::tp] = (1 - rates_.hidden_tensor) * over(Group::tensor, CollectiveOp::all_reduce, gradients(shared));
   const Count tied = prices_.head().tied.trained();
   if (tied > 0 && rows.embedding != rows.head) s[Part::pp] = over(Group::pipeline, CollectiveOp::p2p, gradients(tied));
   if (directions(pipeline_) == 2) s[Part::dp] = over(Group::pipeline, CollectiveOp::p2p, updated(rows).gradients);
@@ -70,7 +70,7 @@ void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, Group sh
   s[Part::optimizer] += share * t.all.total();
   const auto gather = [&](Group g, Count numbers) {
     if (ranks(layout_, g) > 1 && numbers > 0)
-      s[part_of(g)] += (1 - rates_.hidden_inside) * over(g, CollectiveOp::all_gather, bytes_of(dtypes::bf16, numbers));
+      s[part_of(g)] += (1 - rates_.hidden(g)) * over(g, CollectiveOp::all_gather, bytes_of(dtypes::bf16, numbers));
   };
   if (sharing > 1) gather(shard, matrices);
   gather(tensor, ceil_div(all.cut, sharing));

@@ -21,8 +21,9 @@ Rates bound_rates(const Device& d, const Plan& plan) {
           .working = working == plan.precision ? FlopsPerSecond() : d.peak(working),
           .orthogonalizing = d.peak(muon_format(d, plan)),
           .host = d.host,
-          .hidden_inside = plan.overlap.value_or(d.achieved.software.hidden_inside > 0 ? 1 : 0),
+          .hidden_inside = hidden_inside(plan),
           .hidden_beside = hidden_beside(plan),
+          .hidden_tensor = plan.overlap.value_or(d.achieved.software.hidden_tensor > 0 ? 1 : 0),
           .hidden_by_weights = !plan.overlap && d.achieved.software.hidden_by_weights > 0 ? 1.0 : 0.0};
 }
 
@@ -52,7 +53,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.cache_bandwidth = a.cache;
   r.cache = d.cache;
   r.software = a.software;
-  r.hidden_inside = plan.overlap.value_or(a.software.hidden_inside);
+  r.hidden_tensor = plan.overlap.value_or(a.software.hidden_tensor);
   r.hidden_beside = plan.overlap.value_or(a.software.hidden_beside);
   r.hidden_by_weights = plan.overlap ? 0 : a.software.hidden_by_weights;
   return r;

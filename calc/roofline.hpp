@@ -37,7 +37,12 @@ struct Rates {
   Bytes cache{};
   HostSide host{};  ///< as the datasheet has it
   Software software{};
-  double hidden_inside = 0, hidden_beside = 1, hidden_by_weights = 0;  ///< by the plan, else by the software
+  double hidden_inside = 0, hidden_beside = 1;  ///< by the plan, else by the software
+  /// Of exchanges of tensor-parallel ranks: what the software overlaps with its products, and beside gradients of
+  /// weights.
+  double hidden_tensor = 0, hidden_by_weights = 0;
+  /// The hidden share of an exchange inside a layer.
+  constexpr double hidden(Group g) const { return g == Group::tensor ? hidden_tensor : hidden_inside; }
   /// Whether the products of the blocks are in another format than all else.
   constexpr bool mixed() const { return working.value > 0; }
   /// Whether all operators reach the same rates, and launching them takes no time.

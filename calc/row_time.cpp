@@ -100,20 +100,20 @@ class Clock {
     for (const Exchange& e : pass.exchanges) {
       const bool ring = passes_round(e);
       s[part_of(e.group)] +=
-          ring ? exposed(e, s[Part::attention], waiting, backward) : (1 - rates_.hidden_inside) * seconds(e);
+          ring ? exposed(e, s[Part::attention], waiting, backward) : (1 - rates_.hidden(e.group)) * seconds(e);
     }
   }
 
   /// Takes from backward what its tensor-parallel exchanges hide beside `weights`, the seconds of gradients of weights.
   /// Left out: schedules that put these gradients off have nothing there to hide beside.
   void hide(const PassPrice& pass, Seconds weights, Spent& s) {
-    if (rates_.hidden_by_weights <= rates_.hidden_inside) return;
+    if (rates_.hidden_by_weights <= rates_.hidden_tensor) return;
     Seconds all;
     for (const Exchange& e : pass.exchanges)
       if (e.group == Group::tensor && e.beside > 0)
         all += static_cast<double>(e.beside) / static_cast<double>(e.messages) * seconds(e);
     const Seconds hidden = all + weights - beside(all, weights, rates_.hidden_by_weights);
-    s[Part::tp] = s[Part::tp] - std::max(Seconds(), hidden - rates_.hidden_inside * all);
+    s[Part::tp] = s[Part::tp] - std::max(Seconds(), hidden - rates_.hidden_tensor * all);
   }
 
   /// Seconds that a device, busy for `busy` seconds, waits for the host that starts its kernels and collectives. The

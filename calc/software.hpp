@@ -28,7 +28,7 @@ struct Software {
   Seconds collective{};  ///< to start a collective, for each tensor-parallel rank
   Seconds step{};        ///< of a step, or of a pass of inference, that overlaps nothing: data, clipping, sampling
   // Fractions of what can be hidden.
-  double hidden_inside = 0;      ///< of exchanges in a layer, beside the products that they belong to
+  double hidden_tensor = 0;      ///< of tensor-parallel exchanges, beside the products that they belong to
   double hidden_by_weights = 0;  ///< of those in backward that gradients of weights do not wait for, beside these
   double hidden_beside = 1;      ///< of exchanges beside work that does not wait for them
   /// Shares of the time of a message between stages that its sender and receiver wait, in each slot of a chunk: without

@@ -160,7 +160,7 @@ Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, c
                 .kernel = kernel(p, stack.fusion),
                 .collective = Seconds(stack.fusion == Fusion::native ? 0 : p[P::collective]),
                 .step = Seconds(p[P::step]),
-                .hidden_inside = stack.tensor_exchanges == TensorExchanges::overlapped ? p[P::hidden_tensor] : 0,
+                .hidden_tensor = stack.tensor_exchanges == TensorExchanges::overlapped ? p[P::hidden_tensor] : 0,
                 .hidden_by_weights = stack.tensor_exchanges == TensorExchanges::waited_for ? 0 : p[P::hidden_tensor],
                 .hidden_beside = stack.hides_data ? p[P::hidden_data] : 0,
                 .waits_to_send = p[P::send],

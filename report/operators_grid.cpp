@@ -134,8 +134,8 @@ class OperatorTable {
     Seconds sum;
     for (const Exchange& e : all) {
       const double beside = static_cast<double>(e.beside) / static_cast<double>(e.messages);
-      const double more = std::max(0.0, rates.hidden_by_weights - rates.hidden_inside);
-      const double hidden = rates.hidden_inside + (e.group == Group::tensor ? beside * more : 0);
+      const double more = std::max(0.0, rates.hidden_by_weights - rates.hidden_tensor);
+      const double hidden = rates.hidden(e.group) + (e.group == Group::tensor ? beside * more : 0);
       sum += (1 - hidden) * exchange_time(e, r_.layout, c, rates.links).total();
     }
     return sum;

@@ -108,7 +108,7 @@ constexpr const char* exchange_seconds =
 /// One rank's work and its tensor-parallel group's exchanges in one formula; elsewhere the sum of the parts.
 Formula step_time(S s, bool bound) {
   const Software& software = s.device().achieved.software;
-  const bool hides = software.hidden_inside > 0 || software.hidden_by_weights > 0;
+  const bool hides = software.hidden_tensor > 0 || software.hidden_by_weights > 0;
   if (!is_one_group(s) || (has_software(s) && (!bound || hides))) return bound ? bound_time(s) : sum_of_parts(s);
   Formula f = pass_time(s, training_pass(s.plan()), bound);
   f.expression = product({repeats(s), f.expression});

@@ -41,7 +41,7 @@ Achieved any_rates(Cases& cases) {
                 .kernel = Seconds(cases.coin() ? 1e-6 * fraction(cases) : 0),
                 .collective = Seconds(1e-6 * fraction(cases)),
                 .step = Seconds(1e-3 * fraction(cases)),
-                .hidden_inside = cases.coin() ? fraction(cases) : 0,
+                .hidden_tensor = cases.coin() ? fraction(cases) : 0,
                 .hidden_by_weights = cases.coin() ? fraction(cases) : 0,
                 .hidden_beside = fraction(cases),
                 .waits_to_send = fraction(cases),
