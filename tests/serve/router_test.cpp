@@ -61,7 +61,7 @@ TEST_CASE("All replicas that had a prefix share its requests", "[serve][router]"
 TEST_CASE("A prefix that all share makes no replica wait for others", "[serve][router]") {
   const auto mean_wait = [](Routing routing) {
     const RequestTraffic t = open_traffic({.count = 2000,
-                                           .interval = {.kind = Distribution::Kind::exponential, .mean = 0.6},
+                                           .interval = {.kind = Distribution::Kind::exponential, .mean = 0.2},
                                            .prompt = {.mean = 5},
                                            .generate = {.mean = 4},
                                            .prefix_tokens = 40,
@@ -71,7 +71,8 @@ TEST_CASE("A prefix that all share makes no replica wait for others", "[serve][r
     const Fleet fleet{.server = {.scheduler = rules}, .replicas = 4, .routing = routing};
     return served(serve(fleet, even_times(), t), t.requests, 4).first_token.mean;
   };
-  CHECK(mean_wait(Routing::prefix_aware) <= mean_wait(Routing::round_robin));
+  // As with the least loaded one: all of them soon have the prefix.
+  CHECK(mean_wait(Routing::prefix_aware) < 1.05 * mean_wait(Routing::least_loaded));
 }
 
 TEST_CASE("Sessions that stay find their tokens in the cache", "[serve][router]") {

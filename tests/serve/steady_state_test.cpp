@@ -59,7 +59,7 @@ TEST_CASE("One request at a time has its passes to itself, and a server of that 
   chat.fleet.server.scheduler.sequences = 1;
   const double capacity = steady_state(chat.fleet, chat.times, chat.load(0.1)).capacity;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(capacity / 2));
-  const Served run = chat.simulated(capacity / 2, 20'000);
+  const Served run = chat.simulated(capacity / 2, 200'000);
   REQUIRE(s.times);
   CHECK(s.limit == SteadyLimit::sequences);
   CHECK(s.times->per_token.value == Approx(run.per_token.mean.value).epsilon(1e-3));
