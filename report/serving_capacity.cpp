@@ -96,7 +96,7 @@ class CapacityTrial {
  private:
   /// For rounds of those in progress, and of those whose users think.
   Count enough(double rate) const {
-    constexpr Count rounds = 16, fewest = 1000, most = 100'000;
+    constexpr Count rounds = 32, fewest = 4000, most = 100'000;
     const SchedulerRules& rules = engine_.rules.scheduler;
     const SteadyLoad mean = mean_load(traffic_);
     const auto tokens = static_cast<Count>(mean.prompt + mean.generate);

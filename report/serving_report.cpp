@@ -157,9 +157,8 @@ void add_load_finding(Report& report, const Request& r, const ServingRun& run, d
   constexpr double as_good_as = 1.03;
   const double rate = *r.serving.rate, queue = long_queue(run.run);
   const std::string come = per_second(rate), most = per_second(capacity);
-  const bool grew = queue_grew(run.run);
   std::string load = fmt::format("{} are {:.3g} % of the capacity, {}", come, 100 * rate / capacity, most);
-  if (rate > capacity && grew) {
+  if (rate > capacity && (queue > 0 || queue_grew(run.run))) {
     report.verdict.push_back(
         {"overload",
          fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second", come, most,
