@@ -95,9 +95,11 @@ struct ServingCapacity {
 };
 /// Measured in the middle half of a run of the traffic's requests, which come at random, faster than they are
 /// answered. A session's tokens leave the cache while its next turn waits; so with sessions it is what is answered at
-/// the most rate at which no queue grows. One engine counts for all; of two kinds, as many as tell their ratio; where
+/// the most rate at which no queue is long. One engine counts for all; of two kinds, as many as tell their ratio; where
 /// turns go to different engines, up to 8.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
+/// The longest queue that is longer than what is in progress beside it; 0: there is none.
+double long_queue(const ServerRun& run);
 /// Its rate in requests per second.
 double serving_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 

@@ -38,9 +38,8 @@ struct FleetPart {
   }
 };
 
-/// The traffic's requests over and over at another rate: as Poisson's, so that they are in no step with each other;
-/// those of sessions evenly, so that a queue tells that the rate is too high. Turns follow the answers that they wait
-/// for.
+/// The traffic's requests over and over at another rate: as Poisson's, so that they are in no step with each other.
+/// Turns follow the answers that they wait for.
 ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n) {
   ChainId sessions = 0;
   for (const ServerRequest& q : given)
@@ -56,7 +55,7 @@ ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Cou
     if (q.after != no_request)
       q.after += round * static_cast<RequestId>(given.size());
     else
-      q.at = Seconds(sessions > 0 ? real(i) / rate : drawn);
+      q.at = Seconds(drawn);
     all.requests.requests.push_back(q);
   }
   return all;
@@ -86,12 +85,18 @@ class CapacityTrial {
     const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
     return steady_state(one, engine_.times, mean_load(traffic_)).capacity;
   }
-  ServingCapacity at(double rate) const {
+  /// What is answered at a rate, and whether that is all that comes: with sessions, that no queue was long, since one
+  /// that is drains the cache of what their next turns need.
+  struct Tried {
+    ServingCapacity answered;
+    bool keeps_up;
+  };
+  Tried at(double rate) const {
     const ServingTraffic more = at_rate(traffic_.requests.requests, rate, enough(rate));
     const ServingRun run = serving_run(part_.request, engine_, more, false, [](Count, Count) { return true; });
-    return middle_half(run.run, part_.parts);
+    const ServingCapacity c = middle_half(run.run, part_.parts);
+    return {c, sessions_ ? long_queue(run.run) == 0 : c.rate() >= kept_up * rate * c.parts};
   }
-  bool keeps_up(const ServingCapacity& c, double rate) const { return c.rate() >= kept_up * rate * c.parts; }
 
  private:
   /// For rounds of those in progress, and of those whose users think.
@@ -112,14 +117,13 @@ class CapacityTrial {
   FleetPart part_;
 };
 
-/// The most rate at which no queue grows, between one that is kept and one that is not.
+/// The most rate that is kept, between one that is and one that is not.
 ServingCapacity between(const CapacityTrial& trial, ServingCapacity kept, double low, double high) {
   while (high > session_step * low) {
     const double middle = std::sqrt(low * high);
-    const ServingCapacity c = trial.at(middle);
-    const bool keeps = trial.keeps_up(c, middle);
-    if (keeps) kept = c;
-    (keeps ? low : high) = middle;
+    const CapacityTrial::Tried t = trial.at(middle);
+    if (t.keeps_up) kept = t.answered;
+    (t.keeps_up ? low : high) = middle;
   }
   return kept;
 }
@@ -131,14 +135,23 @@ ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, cons
   constexpr double beyond = 1.5, far_beyond = 3;
   const CapacityTrial trial(r, e, traffic);
   double rate = beyond * trial.guess();
-  ServingCapacity c = trial.at(rate);
+  CapacityTrial::Tried t = trial.at(rate);
   for (int i = 0; i < tries; ++i) {
-    const bool keeps = trial.keeps_up(c, rate);
-    if (!keeps && rate * c.parts < far_beyond * c.rate()) break;
-    rate = keeps ? 2 * rate : beyond * c.rate() / c.parts;
-    c = trial.at(rate);
+    const ServingCapacity& c = t.answered;
+    if (!t.keeps_up && rate * c.parts < far_beyond * c.rate()) break;
+    rate = t.keeps_up ? 2 * rate : beyond * c.rate() / c.parts;
+    t = trial.at(rate);
   }
+  const ServingCapacity& c = t.answered;
   return trial.sessions() ? between(trial, c, std::min(rate, c.rate() / c.parts), rate) : c;
+}
+
+double long_queue(const ServerRun& run) {
+  constexpr double few = 10;
+  double most = 0;
+  for (const Sample& s : run.timeline.samples())
+    if (s.waiting > few && s.waiting > s.in_progress) most = std::max(most, s.waiting);
+  return most;
 }
 
 double serving_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {

@@ -139,15 +139,6 @@ bool queue_grew(const ServerRun& run) {
   return waiting(last) - waiting(first + (last - first) / 2) > real(came) / 2 / 50;
 }
 
-/// The longest queue that is longer than what is in progress beside it; 0: there is none.
-double long_queue(const ServerRun& run) {
-  constexpr double few = 10;
-  double most = 0;
-  for (const Sample& s : run.timeline.samples())
-    if (s.waiting > few && s.waiting > s.in_progress) most = std::max(most, s.waiting);
-  return most;
-}
-
 /// A rate beyond the capacity is an overload where the run shows it.
 void add_load_finding(Report& report, const Request& r, const ServingRun& run, double capacity) {
   if (!r.serving.rate) {
