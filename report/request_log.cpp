@@ -20,6 +20,9 @@ bool is_log_field(std::string_view name) {
   return std::find(log_fields.begin(), log_fields.end(), name) != log_fields.end();
 }
 
+/// The latest arrival in seconds: far beyond today's 1.8e9 since 1970, and within the clock's range.
+constexpr double latest = 1e12;
+
 /// A request's fields as text; empty: not given.
 struct LogLine {
   std::string where;
@@ -48,6 +51,9 @@ class LogReader {
 
   void add(const LogLine& line) {
     const double arrival = parse_real(line.needed("arrival"), line.at("arrival"));
+    if (arrival > latest)
+      throw InputError(fmt::format("{}: expected seconds, at most {:g}, got {}", line.at("arrival"), latest,
+                                   in_quotes(line.field("arrival"))));
     if (log_.requests.empty()) first_ = last_ = arrival;
     if (arrival < last_)
       throw InputError(
@@ -96,7 +102,12 @@ std::string field_text(const json::Value& value, const std::string& where) {
   throw InputError(fmt::format("{}: expected a number or a name, got {}", where, in_quotes(value.dump())));
 }
 
-void note_unused(RequestLog& log, const std::string& name) {
+/// A name that is not read; one that nearly is a field's is a slip.
+void note_unused(RequestLog& log, const std::string& name, const std::string& where) {
+  for (const std::string_view field : log_fields)
+    if (edit_distance(lower(name), field) <= 2)
+      throw InputError(
+          fmt::format("{}: no field is called {}, did you mean {}?", where, in_quotes(name), in_quotes(field)));
   if (std::find(log.unused.begin(), log.unused.end(), name) == log.unused.end()) log.unused.push_back(name);
 }
 
@@ -111,7 +122,7 @@ LogLine json_line(std::string_view text, const std::string& where, std::size_t n
     if (is_log_field(name))
       line.fields.emplace(name, field_text(field, line.at(name)));
     else
-      note_unused(log, name);
+      note_unused(log, name, where);
   return line;
 }
 
@@ -131,7 +142,7 @@ void read_csv(std::string_view text, const std::string& where, RequestLog& log) 
   for (const char* needed : {"arrival", "prompt", "generated"}) table.column(needed);
   LogReader reader(log);
   for (const std::string& name : table.columns())
-    if (!is_log_field(name)) note_unused(log, name);
+    if (!is_log_field(name)) note_unused(log, name, where);
   for (std::size_t row = 0; row < table.size(); ++row) {
     LogLine line{table.where(row), table.line(row), {}};
     for (const std::string_view name : log_fields)

@@ -8,7 +8,7 @@
 ///   prefix     optional: tokens that the prompt has in common with all others ("1200"), or with those that give the
 ///              same name ("rules:1200")
 ///   priority   optional: a whole number, lower first
-/// Others are not used.
+/// Others are not used; a name that differs from these in a letter or two is refused.
 
 #include <string>
 #include <string_view>

@@ -23,8 +23,16 @@ struct ServingEngine {
 };
 /// Precondition: the request passed check_serving().
 ServingEngine serving_engine(const Request& r);
+/// The limits of its passes: as asked for, else the engine's own.
+EngineLimits serving_limits(const Request& r);
+/// Fills in the prompt's default: 2048 tokens, fewer where the context ends before the answer, or the last turn, does.
+void settle_serving(Request& r);
 /// Tokens of the last request of a session, as --prompt and --generate say; 2 where a file has the lengths.
 Count usual_tokens(const Request& r);
+/// Whether a file has the lengths.
+bool has_lengths_of_its_own(const Request& r);
+/// Blocks of all engines' caches.
+double all_blocks(const Request& r, const ServingEngine& e);
 /// Whether the cache holds as many.
 bool holds_a_request(const Request& r, const ServingEngine& e);
 
@@ -41,11 +49,14 @@ void check_serving(const Request& r);
 /// Requests over time, and what was done to them.
 struct ServingTraffic {
   RequestTraffic requests;
-  Count cut = 0;                    ///< prompts that were longer than the engine takes, and were cut
-  std::vector<std::string> unused;  ///< fields of a log
+  Count cut = 0;                      ///< prompts that were longer than the engine takes, and were cut
+  std::vector<std::string> unused{};  ///< fields of a log
+  bool stopped = false;               ///< before all were drawn
 };
-/// Throws InputError where a log or a table of lengths cannot be read, and where a request of a log is too long.
-ServingTraffic serving_traffic(const Request& r, const ServingEngine& e);
+/// Throws InputError where a log or a table of lengths cannot be read, where a request of a log is too long, and where
+/// there are more than most_requests. `goes_on` is asked now and then; false: what is drawn by then is all.
+ServingTraffic serving_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on = {});
+inline constexpr Count most_requests = 100'000'000;
 
 /// The engines behind their router.
 Fleet serving_fleet(const Request& r, const ServingEngine& e);
@@ -65,8 +76,31 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served);
 
-/// Requests per second that the server answers while others wait without end: of the traffic's lengths, the middle half
-/// of a run in which all come at once. What a session has in common counts as not cached.
+/// Means of the traffic: lengths, and how much answers differ. The rate and what is cached are the caller's.
+SteadyLoad mean_load(const ServingTraffic& traffic);
+/// Whether the long run is known: of engines of one kind, whose batches are not fixed.
+bool has_long_run(const Request& r, const ServingEngine& e);
+/// Whether it is known how even arrivals are: those of drawn requests that wait for no answer.
+bool has_known_arrivals(const ServingInputs& v);
+/// How requests come in the long run: "poisson", "gamma:2, in the wait for a place alone", since the batch is that of
+/// Poisson's, or "poisson, assumed" where nobody knows.
+std::string assumed_arrivals(const Request& r);
+
+/// What a part of the engines answers while more comes than it can answer; `parts` of them are all.
+struct ServingCapacity {
+  Count requests = 0;
+  Seconds time{};
+  double parts = 1;
+  double rate() const { return parts * static_cast<double>(requests) / time.value; }
+};
+/// Measured in the middle half of a run of the traffic's requests, which come at random, faster than they are
+/// answered. A session's tokens leave the cache while its next turn waits; so with sessions it is what is answered at
+/// the most rate at which no queue is long. One engine counts for all; of two kinds, as many as tell their ratio; where
+/// turns go to different engines, up to 8.
+ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
+/// The longest queue that is longer than what is in progress beside it; 0: there is none.
+double long_queue(const ServerRun& run);
+/// Its rate in requests per second.
 double serving_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 
 /// The summary of a run's answered requests, against --slo-ttft and --slo-tpot.

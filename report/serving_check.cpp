@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calc/parameters.hpp"
 #include "presets/load.hpp"
+#include "report/sections.hpp"
 #include "report/serving.hpp"
 #include "text/error.hpp"
 
@@ -40,6 +43,13 @@ void check_traffic(const Request& r) {
     throw InputError("--turns is for sessions that begin at a --rate; users ask one thing after another anyway");
   if (!v.lengths.empty() && (r.gave("--prompt") || r.gave("--generate")))
     throw InputError("--lengths FILE has the lengths; leave out --prompt and --generate");
+  if (v.admission == Admission::priority && v.log.empty())
+    throw InputError(
+        "--policy priority changes nothing where all requests are alike; give --requests FILE with a \"priority\" for "
+        "each, or leave it out");
+  if (r.gave("--percentile") && !v.slo_first_token && !v.slo_per_token)
+    throw InputError(
+        "--percentile changes nothing without --slo-ttft or --slo-tpot; add one, or leave --percentile out");
 }
 
 void check_lengths(const Request& r) {
@@ -108,10 +118,31 @@ void check_engines(const Request& r) {
                                  *v.pass_tokens, v.draft_tokens));
 }
 
+/// Before they are drawn, which takes memory.
+void check_number_of_requests(const Request& r) {
+  const ServingInputs& v = r.serving;
+  if (v.requests && *v.requests > most_requests)
+    throw InputError(fmt::format("--num-requests {} are more than the {} that are simulated at most; give fewer",
+                                 *v.requests, most_requests));
+  if (v.duration && v.rate && v.duration->value * *v.rate > real(most_requests))
+    throw InputError(
+        fmt::format("--duration at --rate {:g} gives {:.3g} requests, more than the {} that are simulated at most; "
+                    "shorten it",
+                    *v.rate, v.duration->value * *v.rate, most_requests));
+}
+
 }  // namespace
+
+void settle_serving(Request& r) {
+  const ServingInputs& v = r.serving;
+  if (!has_traffic(v) || has_lengths_of_its_own(r) || r.gave("--prompt")) return;
+  const Count room = (r.model.arch.context - v.shared_prefix) / v.turns - r.plan.generate;
+  if (room > 0) r.plan.prompt = std::min(r.plan.prompt, room);
+}
 
 void check_serving(const Request& r) {
   check_traffic(r);
+  check_number_of_requests(r);
   check_lengths(r);
   check_drafts(r);
   check_served_adapters(r);

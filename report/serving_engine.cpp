@@ -16,15 +16,6 @@ bool is_vllm(const Request& r) { return r.engine && r.engine->name.starts_with("
 
 EngineHost host_of(const Request& r) { return {std::nullopt, ranks(r.layout, Group::tensor), *r.hardware}; }
 
-EngineLimits limits_of(const Request& r) {
-  EngineLimits l = usual_limits(host_of(r), 0);
-  const ServingInputs& v = r.serving;
-  l.pass_tokens = v.pass_tokens.value_or(l.pass_tokens);
-  l.sequences = std::min(v.sequences.value_or(l.sequences), l.pass_tokens / (1 + v.draft_tokens));
-  l.block_tokens = v.block_tokens;
-  return l;
-}
-
 /// The samplers and libraries of engines other than vLLM take an unknown amount, and count as nothing.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   EngineTerms t = is_vllm(r) ? engine_terms(host_of(r), r.model.arch, r.plan, r.layout) : EngineTerms{};
@@ -84,6 +75,7 @@ PassTimes times_of(const Request& r, const EngineLimits& limits, const std::opti
 Ticks moved_block_time(const Request& r, const ServingEngine& e) {
   const BytesPerSecond link = r.hardware->cluster.device.host.link;
   if (r.serving.preemption != Preemption::swap || link.value <= 0) return 0;
+  if (e.memory.states > 0) return ticks(Seconds(static_cast<double>(e.memory.state.value) / link.value));
   const SchedulerRules& s = e.rules.scheduler;
   const double groups = static_cast<double>(s.whole_groups + s.limited_groups);
   const double bytes = static_cast<double>(mul(s.block_tokens, e.memory.token_cache.value)) / groups;
@@ -101,15 +93,24 @@ SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const 
   s.preemption = v.preemption;
   s.prefix_cache = v.prefix_cache;
   s.speculation = speculation_of(v);
-  return s;
+  return memory.states > 0 ? of_states_alone(s, memory.states) : s;
 }
 
 }  // namespace
 
+EngineLimits serving_limits(const Request& r) {
+  EngineLimits l = usual_limits(host_of(r), 0);
+  const ServingInputs& v = r.serving;
+  l.pass_tokens = v.pass_tokens.value_or(l.pass_tokens);
+  l.sequences = std::min(v.sequences.value_or(l.sequences), l.pass_tokens / (1 + v.draft_tokens));
+  l.block_tokens = v.block_tokens;
+  return l;
+}
+
 ServingEngine serving_engine(const Request& r) {
   const std::optional<ModelCard> draft = draft_of(r);
   ServingEngine e;
-  e.limits = limits_of(r);
+  e.limits = serving_limits(r);
   const Bytes granted = granted_memory(visible_memory(*r.hardware), r.plan.memory_utilization);
   e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms_of(r, draft));
   const Reach& reach = r.model.arch.local.reach;
@@ -122,9 +123,11 @@ ServingEngine serving_engine(const Request& r) {
   return e;
 }
 
+bool has_lengths_of_its_own(const Request& r) { return !r.serving.log.empty() || !r.serving.lengths.empty(); }
+
 Count usual_tokens(const Request& r) {
   const ServingInputs& v = r.serving;
-  if (!v.log.empty() || !v.lengths.empty()) return 2;
+  if (has_lengths_of_its_own(r)) return 2;
   return add(v.shared_prefix, mul(v.turns, add(r.plan.prompt, r.plan.generate)));
 }
 

@@ -173,7 +173,8 @@ std::vector<ServingPoint> serving_front(const std::vector<const ServingOffer*>& 
       r.serving.users = users;
       r.serving.requests = mul(rounds, users);
       const Served s = LoadTrial(r, engine, 1).at(real(users));
-      all.push_back({o, users, 1 / s.per_token.mean.value, s.token_rate / real(devices(r.layout))});
+      if (s.continued > 0)
+        all.push_back({o, users, 1 / s.per_token.mean.value, s.token_rate / real(devices(r.layout))});
     }
   }
   return undominated(std::move(all));

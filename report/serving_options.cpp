@@ -5,6 +5,7 @@
 #include <array>
 
 #include "report/option_fields.hpp"
+#include "report/serving.hpp"
 #include "report/serving_values.hpp"
 #include "text/quantity.hpp"
 
@@ -30,6 +31,12 @@ constexpr Field arrivals{value<&V::arrival_variation, read_arrivals>.read, [](co
                            const V& v = r.serving;
                            return v.rate ? json::Value(arrivals_text(v.arrival_variation)) : json::Value();
                          }};
+/// Shown as it is in effect: the engine's own limit where none was given.
+template <auto member, auto limit>
+constexpr Field of_limits{value<member, parse_positive>.read, [](const Request& r) {
+                            return has_traffic(r.serving) && r.hardware ? json::Value(serving_limits(r).*limit)
+                                                                        : json::Value();
+                          }};
 constexpr Field lengths{
     [](Request& r, Text text, Text where) {
       const LengthsText l = read_lengths(text, where);
@@ -65,7 +72,7 @@ using namespace serving_fields;
 constexpr bool common = true;
 
 constexpr std::array traffic_rows{
-    Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, parse_positive_real>},
+    Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, read_request_rate>},
     Option{"--users", "N", "instead of --rate: users, each of whom waits for an answer and asks again", common, serving,
            "", "", of_server<&V::users, parse_positive>},
     Option{"--requests", "FILE",
@@ -101,9 +108,9 @@ constexpr std::array server_rows{
     Option{"--pools", "xPyD", "engines for prompts and for answers apart, as 2P6D [one for both]", !common, simulated,
            "", "", pools},
     Option{"--max-batched-tokens", "N", "tokens of a pass, at most [8192; vLLM's 2048 on small devices]", !common,
-           serving, "", "", of_server<&V::pass_tokens, parse_positive>},
+           serving, "", "", of_limits<&V::pass_tokens, &EngineLimits::pass_tokens>},
     Option{"--max-seqs", "N", "sequences at once, at most [1024; vLLM's 256 on small devices]", !common, serving, "",
-           "", of_server<&V::sequences, parse_positive>},
+           "", of_limits<&V::sequences, &EngineLimits::sequences>},
     Option{"--max-chunk", "N", "tokens of one prompt in a pass, at most [as many as fit]", !common, serving, "", "",
            unusual<&V::chunk_tokens, parse_positive>},
     Option{"--batching", choice_names<Batching>,
@@ -130,9 +137,9 @@ constexpr std::array server_rows{
            "the model that drafts [the modules of --mtp; else a layer of the model's own, at no cost]", !common,
            serving, "--draft-tokens", "", unusual<&V::draft_model, read_words>},
     Option{"--slo-ttft", "TIME", "the longest time to the first token, for goodput [none]", common, serving, "", "",
-           of_server<&V::slo_first_token, read_time>},
+           of_server<&V::slo_first_token, read_limit>},
     Option{"--slo-tpot", "TIME", "the longest time per token behind it, mean of a request [none]", common, serving, "",
-           "", of_server<&V::slo_per_token, read_time>},
+           "", of_server<&V::slo_per_token, read_limit>},
     Option{"--percentile", "P", "percent of requests that must keep them [95]", common, serving, "", "",
            of_server<&V::percentile, read_percentile>},
     Option{"--api-price", "IN,OUT", "USD per million tokens of an API, for the break-even [none]", !common, serving, "",

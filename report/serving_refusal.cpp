@@ -13,9 +13,9 @@
 namespace llmcalc {
 namespace {
 
-/// One option that would make room.
+/// One option that would make room; `family`: of models whose checkpoints come in that format.
 struct Remedy {
-  std::string_view flag, value;
+  std::string_view flag, value, family = {};
 };
 constexpr std::array remedies{Remedy{"--tp", "2"},
                               Remedy{"--tp", "4"},
@@ -25,6 +25,7 @@ constexpr std::array remedies{Remedy{"--tp", "2"},
                               Remedy{"--pp", "4"},
                               Remedy{"--pp", "8"},
                               Remedy{"--offload", "weights:0.5"},
+                              Remedy{"--weight-precision", "experts=mxfp4", "gpt-oss"},
                               Remedy{"--weight-precision", "fp8"},
                               Remedy{"--weight-precision", "awq"},
                               Remedy{"--kv-precision", "fp8"},
@@ -49,7 +50,7 @@ std::vector<std::string> what_helps(const Request& r) {
   std::vector<std::string> all;
   std::string_view last;
   for (const Remedy& remedy : remedies) {
-    if (remedy.flag == last || !has_room_with(r, remedy)) continue;
+    if (remedy.flag == last || !r.model.name.starts_with(remedy.family) || !has_room_with(r, remedy)) continue;
     last = remedy.flag;
     all.push_back(fmt::format("{} {}", remedy.flag, remedy.value));
   }
@@ -65,6 +66,9 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
         "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
         bytes_of(m.weights + m.padding + m.draft + m.adapters), bytes_of(m.activations + m.libraries + m.graphs),
         bytes_of(m.granted));
+  if (m.token_cache == Bytes())
+    return fmt::format("no: the cache, {}, is smaller than the state of a sequence, {}", bytes_of(m.kv_cache),
+                       bytes_of(m.state));
   return fmt::format("no: the KV cache, {}, holds {} tokens, and a request has {}", bytes_of(m.kv_cache), e.longest,
                      usual_tokens(r));
 }
@@ -76,7 +80,8 @@ Report refused_serving_report(const Request& r, const ServingEngine& e) {
   const std::vector<std::string> helps = what_helps(r);
   report.verdict = {{"fits", why_no_room(r, e), true},
                     {"helps", helps.empty() ? "no single option; several together, or another device"
-                                            : fmt::format("{}", fmt::join(helps, "; "))}};
+                                            : fmt::format("{}: each makes a request fit, and no more is meant",
+                                                          fmt::join(helps, "; "))}};
   report.sections = {engine_memory_section(r, e)};
   return report;
 }

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/serving_plan.hpp"
 #include "report/serving_prices.hpp"
 #include "report/software.hpp"
 #include "report/stages.hpp"
@@ -31,11 +33,16 @@ Grid times_grid(const Served& s) {
          .title = "times of requests",
          .columns = {"", "mean", "P50", "P90", "P95", "P99", "P99.9"},
          .rows = {}};
-  const std::array rows{std::pair{"first token (TTFT)", &s.first_token}, std::pair{"per token (TPOT)", &s.per_token},
-                        std::pair{"next token (ITL)", &s.gap}, std::pair{"last token", &s.latency}};
-  for (const auto& [name, t] : rows)
+  const auto add = [&](const char* name, const Spread& t) {
     g.rows.push_back(
-        {name, time_of(t->mean), time_of(t->p50), time_of(t->p90), time_of(t->p95), time_of(t->p99), time_of(t->p999)});
+        {name, time_of(t.mean), time_of(t.p50), time_of(t.p90), time_of(t.p95), time_of(t.p99), time_of(t.p999)});
+  };
+  add("first token (TTFT)", s.first_token);
+  if (s.continued > 0) {
+    add("per token (TPOT)", s.per_token);
+    add("next token (ITL)", s.gap);
+  }
+  add("last token", s.latency);
   return g;
 }
 
@@ -55,14 +62,14 @@ Sample merged(std::span<const Sample> some) {
 }
 
 /// The run in a few stretches of time; JSON has all samples.
-Grid timeline_grid(const ServingEngine& e, const ServingRun& run) {
+Grid timeline_grid(const Request& r, const ServingEngine& e, const ServingRun& run) {
   constexpr std::size_t shown = 8;
   Grid g{.key = "timeline",
          .title = "over time",
          .columns = {"from", "in progress", "waiting", "KV cache", "tokens/s"},
          .rows = {}};
   const std::vector<Sample> all = run.run.timeline.samples();
-  const double blocks = real(mul(e.rules.scheduler.blocks, e.rules.ranks));
+  const double blocks = all_blocks(r, e);
   for (const Sample& s : all)
     g.json.push_back({{"start_s", s.start.value},
                       {"length_s", s.length.value},
@@ -94,26 +101,74 @@ void add_slo_finding(Report& report, const Request& r, const Served& s) {
                             !kept});
 }
 
-void add_load_finding(Report& report, const Request& r, double capacity) {
+/// What could be had instead: the most load of which enough requests keep the limits, by trials of one engine; or how
+/// fast a request alone is, where that does not.
+void add_possible(Report& report, const Request& r, const Served& s) {
+  const ServingInputs& v = r.serving;
+  const bool tried = (v.rate || v.users) && !v.pools && (v.slo_first_token || v.slo_per_token);
+  if (!tried || keeps_slo(r, s)) return;
+  const ServingOffer offer = serving_offer(r, [] { return true; });
+  if (!offer.why.empty()) {
+    report.verdict.push_back({"because", offer.why});
+    return;
+  }
+  const double most = offer.most * real(v.replicas);
+  if (v.users && most < real(*v.users))
+    report.verdict.push_back({"instead", fmt::format("about {:.0f} users keep it", std::floor(most))});
+  if (v.rate && most < *v.rate)
+    report.verdict.push_back({"instead", fmt::format("about {} keep it", per_second(most))});
+}
+
+/// Whether clearly more requests wait when the last one comes than halfway: of those that came in between one in fifty.
+bool queue_grew(const ServerRun& run) {
+  Ticks first = never, last = 0;
+  Count came = 0;
+  for (const Answer& a : run.answers) {
+    if (a.sent == never) continue;
+    first = std::min(first, a.sent);
+    last = std::max(last, a.sent);
+    ++came;
+  }
+  if (came == 0) return false;
+  const std::vector<Sample> samples = run.timeline.samples();
+  const auto waiting = [&](Ticks t) {
+    const auto after =
+        std::find_if(samples.begin(), samples.end(), [&](const Sample& s) { return s.start + s.length > seconds(t); });
+    return (after == samples.end() ? samples.back() : *after).waiting;
+  };
+  return waiting(last) - waiting(first + (last - first) / 2) > real(came) / 2 / 50;
+}
+
+/// A rate beyond the capacity is an overload where the run shows it.
+void add_load_finding(Report& report, const Request& r, const ServingRun& run, double capacity) {
   if (!r.serving.rate) {
     report.verdict.push_back({"capacity", per_second(capacity)});
     return;
   }
-  const double rate = *r.serving.rate;
-  if (rate <= capacity)
-    report.verdict.push_back({"load", fmt::format("{} are {:.3g} % of the capacity, {}", per_second(rate),
-                                                  100 * rate / capacity, per_second(capacity))});
-  else
+  constexpr double as_good_as = 1.03;
+  const double rate = *r.serving.rate, queue = long_queue(run.run);
+  const std::string come = per_second(rate), most = per_second(capacity);
+  std::string load = fmt::format("{} are {:.3g} % of the capacity, {}", come, 100 * rate / capacity, most);
+  if (rate > capacity && (queue > 0 || queue_grew(run.run))) {
     report.verdict.push_back(
         {"overload",
-         fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second",
-                     per_second(rate), per_second(capacity), short_rate(rate - capacity)),
+         fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second", come, most,
+                     short_rate(rate - capacity)),
          true});
+    return;
+  }
+  if (rate > as_good_as * capacity)
+    load = fmt::format("{} are more than the capacity, {}, and in this run no queue grew yet", come, most);
+  else if (rate > capacity)
+    load = fmt::format("{} are the capacity", come);
+  if (queue > 0) load += fmt::format("; yet up to {} requests wait at once", short_rate(queue));
+  report.verdict.push_back({"load", load, queue > 0});
 }
 
 void add_time_findings(Report& report, const Served& s) {
   report.verdict.push_back({"first token", fmt::format("{} on average, 95 % within {}", time_of(s.first_token.mean),
                                                        time_of(s.first_token.p95))});
+  if (s.continued == 0) return;
   report.verdict.push_back(
       {"per token", fmt::format("{} on average, 95 % within {}: {:.3g} tokens/s for a user", time_of(s.per_token.mean),
                                 time_of(s.per_token.p95), 1 / s.per_token.mean.value)});
@@ -127,13 +182,27 @@ void add_price_finding(Report& report, const Request& r, const ServingRun& run, 
                             1e6 * p->output)});
 }
 
+Count mean_tokens(const ServingTraffic& traffic) {
+  const SteadyLoad mean = mean_load(traffic);
+  return static_cast<Count>(mean.prompt + mean.generate + 0.5);
+}
+
+/// Options that nobody gave, as they are in effect.
+void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& traffic) {
+  if (r.serving.log.empty()) inputs["num_requests"] = traffic.requests.requests.size();
+  if (r.hardware->watts > 0 && !r.run.watts) inputs["watts"] = r.hardware->watts;
+}
+
 // ---- Notes
 
-void add_serving_notes(Report& report, const Request& r, const ServingTraffic& traffic, const ServingRun& run) {
+void add_serving_notes(Report& report, const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
+                       const ServingRun& run) {
   if (r.engine)
     report.notes.push_back(fmt::format(
         "times are estimates under {}; single requests on a quiet machine differ by the interval of 'llmcalc infer'",
         r.engine->name));
+  if (e.rules.scheduler.batching == Batching::fixed)
+    report.notes.push_back("no long run by queueing theory: it knows no fixed batches");
   if (traffic.cut > 0)
     report.notes.push_back(fmt::format("{} prompts were longer than the engine takes, and were cut", traffic.cut));
   if (!traffic.unused.empty())
@@ -170,16 +239,18 @@ std::string slo_text(const Request& r) {
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run) {
   Report report = serving_head(r);
   const Served s = served_of(r, traffic, run);
-  const double capacity = serving_capacity(r, e, traffic);
+  const double capacity = std::max(serving_capacity(r, e, traffic), s.request_rate);
   add_slo_finding(report, r, s);
-  add_load_finding(report, r, capacity);
+  if (!run.run.stopped) add_possible(report, r, s);
+  add_load_finding(report, r, run, capacity);
   if (s.requests > 0) add_time_findings(report, s);
   add_price_finding(report, r, run, s);
   report.sections = {serving_section(r, e, run, s, capacity)};
-  if (!r.serving.pools) report.sections.push_back(steady_state_section(steady_state_of(r, e, traffic, s)));
-  report.sections.push_back(engine_memory_section(r, e));
-  report.grids = {times_grid(s), timeline_grid(e, run)};
-  add_serving_notes(report, r, traffic, run);
+  if (has_long_run(r, e)) report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s)));
+  report.sections.push_back(engine_memory_section(r, e, has_lengths_of_its_own(r) ? mean_tokens(traffic) : 0));
+  report.grids = {times_grid(s), timeline_grid(r, e, run)};
+  put_effective(report.inputs, r, traffic);
+  add_serving_notes(report, r, e, traffic, run);
   return report;
 }
 

@@ -1,18 +1,31 @@
 #pragma once
 /// A run of a server as a report.
 
+#include <optional>
+
 #include "report/report.hpp"
 #include "report/serving.hpp"
 
 namespace llmcalc {
 
-/// The KV cache that an engine has, and what takes the rest of a GPU.
-Section engine_memory_section(const Request& r, const ServingEngine& e);
-/// Times, rates and prices of a run on a server of that capacity.
+/// The KV cache that an engine has, and what takes the rest of a GPU. `tokens`: of a sequence, for the most of them at
+/// once; 0: as --prompt and --generate say.
+Section engine_memory_section(const Request& r, const ServingEngine& e, Count tokens = 0);
+/// Times, rates and prices of a run on a server of that capacity; of more, if the run answered more.
 Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& s,
                         double capacity);
 /// The same in the long run, by queueing theory.
-Section steady_state_section(const SteadyState& s);
+Section steady_state_section(const Request& r, const SteadyState& s);
+/// A run of the request's traffic, and what it was made of.
+struct WholeRun {
+  Request request;  ///< settled
+  ServingEngine engine;
+  ServingTraffic traffic;
+  ServingRun run;
+  Served served;
+};
+/// Absent where the engine has no room.
+std::optional<WholeRun> whole_run(const Request& r);
 /// The section of a whole run of the request's traffic; without rows where the engine has no room.
 Section served_section(const Request& r);
 /// The section of its long run, the same.

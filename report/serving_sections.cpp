@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -26,6 +27,8 @@ void add_rates(Section& s, const Request& r, const Served& of) {
         fmt::format("{} per GPU", human_text(of.token_rate / real(serving_gpus(r)), Unit::tokens_per_second)));
   s.add("throughput_req_s", "requests per second", of.request_rate, Unit::none,
         fmt::format("{} in {}", of.requests, human_text(of.duration.value, Unit::seconds)));
+  s.add("requests", "", of.requests);
+  s.add("duration_s", "", of.duration);
 }
 
 void add_limits_of(Section& s, const Request& r, const Served& of) {
@@ -35,13 +38,13 @@ void add_limits_of(Section& s, const Request& r, const Served& of) {
   s.add("slo_met", "  of all requests", of.met, Unit::ratio);
 }
 
-void add_load(Section& s, const ServingEngine& e, const ServingRun& run, const Served& of) {
+void add_load(Section& s, const Request& r, const ServingEngine& e, const ServingRun& run, const Served& of) {
   double used = 0, time = 0;
   for (const Sample& sample : run.run.timeline.samples()) {
     used += sample.blocks_used * sample.length.value;
     time += sample.length.value;
   }
-  const double blocks = real(mul(e.rules.scheduler.blocks, e.rules.ranks));
+  const double blocks = all_blocks(r, e);
   s.add("utilization", "busy", of.utilization, Unit::ratio, "of the time, a pass runs");
   if (time > 0) s.add("kv_occupancy", "KV cache in use", used / time / blocks, Unit::ratio, "on average");
   s.add("kv_occupancy_max", "  at most", real(run.run.most_blocks) / real(e.rules.scheduler.blocks), Unit::ratio);
@@ -50,9 +53,11 @@ void add_load(Section& s, const ServingEngine& e, const ServingRun& run, const S
 }
 
 void add_costs(Section& s, const Request& r, const ServingRun& run, const Served& of) {
-  if (const auto watts = serving_watts(r))
+  if (const auto watts = serving_watts(r)) {
     s.add("joules_per_token", "energy of a token, J", *watts / of.token_rate, Unit::none,
           fmt::format("at {:g} W of all GPUs", *watts));
+    s.add("watts", "", *watts);
+  }
   const auto p = serving_prices(r, run, of);
   if (!p) return;
   s.add("usd_per_h", "cost per hour", 3600 * p->usd_per_second, Unit::dollars,
@@ -65,9 +70,34 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
     s.add("break_even_req_s", "an API costs as much at", *p->break_even, Unit::none, "requests per second");
 }
 
+/// Of what sequences the engine's cache has room for; those of a rank or micro-batch, as many times as there are.
+void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens) {
+  const EngineMemory& m = e.memory;
+  const SchedulerRules& rules = e.rules.scheduler;
+  if (m.kv_tokens > 0) {
+    s.add("kv_tokens", "  tokens", m.kv_tokens, Unit::tokens,
+          fmt::format("{} blocks of {}{}", m.blocks, e.limits.block_tokens,
+                      rules.limited_groups > 0 ? ", if every layer kept every token" : ""));
+    s.add("blocks", "", m.blocks);
+  }
+  if (m.states > 0)
+    s.add("states", "  states", m.states, Unit::none,
+          fmt::format("of {}, whatever a sequence's length", human_text(Quantity(m.state.value), Unit::bytes)));
+  if (e.longest == 0) return;
+  if (e.longest < any_length) s.add("longest_sequence", "  longest sequence", e.longest, Unit::tokens);
+  if (tokens == 0 && has_lengths_of_its_own(r)) return;
+  const Count of = tokens > 0 ? tokens : usual_tokens(r);
+  s.add("most_sequences", "  at once, at most", mul(most_sequences(rules, r.model.arch.local.reach, of), e.rules.ranks),
+        Unit::sequences, fmt::format("of {} tokens", of));
+}
+
 }  // namespace
 
-Section engine_memory_section(const Request& r, const ServingEngine& e) {
+double all_blocks(const Request& r, const ServingEngine& e) {
+  return real(mul(e.rules.scheduler.blocks, e.rules.ranks, serving_engines(r)));
+}
+
+Section engine_memory_section(const Request& r, const ServingEngine& e, Count tokens) {
   const EngineMemory& m = e.memory;
   const ServedAdapters& a = r.serving.adapters;
   Section s{"engine_memory", "memory of a GPU", {}};
@@ -81,13 +111,12 @@ Section engine_memory_section(const Request& r, const ServingEngine& e) {
   s.add("activations_bytes", "activations", m.activations,
         fmt::format("of {} tokens and {} sequences", e.limits.pass_tokens, e.limits.sequences));
   if (m.libraries > Bytes()) s.add("libraries_bytes", "libraries", m.libraries);
+  s.add("", "recorded graphs", std::string("not known, counted as nothing"));
   if (m.kv_cache < Bytes())
     s.add("missing_bytes", "missing", Bytes() - m.kv_cache);
   else
     s.add("kv_cache_bytes", "KV cache", m.kv_cache, "what is left");
-  if (m.kv_tokens > 0)
-    s.add("kv_tokens", "  tokens", m.kv_tokens, Unit::tokens,
-          fmt::format("{} blocks of {}", m.blocks, e.limits.block_tokens));
+  add_room(s, r, e, tokens);
   return s;
 }
 
@@ -95,41 +124,41 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
                         double capacity) {
   Section s{"serving", "served", {}};
   add_spread(s, "ttft_s", of.first_token);
-  add_spread(s, "tpot_s", of.per_token);
-  add_spread(s, "itl_s", of.gap);
+  if (of.continued > 0) {
+    add_spread(s, "tpot_s", of.per_token);
+    add_spread(s, "itl_s", of.gap);
+  }
   add_spread(s, "latency_s", of.latency);
   add_rates(s, r, of);
-  s.add("capacity_req_s", "  at most", capacity, Unit::none, "with an endless queue");
+  s.add("capacity_req_s", "  at most", std::max(capacity, of.request_rate), Unit::none, "while more wait");
   add_limits_of(s, r, of);
-  add_load(s, e, run, of);
+  add_load(s, r, e, run, of);
   add_costs(s, r, run, of);
   return s;
 }
 
-namespace {
-
-/// A section of a whole run; without rows where the engine has no room.
-template <typename Of>
-Section section_of_run(const Request& r, const Of& of) {
-  check_serving(r);
-  const ServingEngine e = serving_engine(r);
-  if (!holds_a_request(r, e)) return {};
-  const ServingTraffic traffic = serving_traffic(r, e);
-  const ServingRun run = serving_run(r, e, traffic, false, [](Count, Count) { return true; });
-  return of(e, traffic, run, served_of(r, traffic, run));
+std::optional<WholeRun> whole_run(const Request& r) {
+  WholeRun all{.request = r, .engine = {}, .traffic = {}, .run = {}, .served = {}};
+  settle_serving(all.request);
+  check_serving(all.request);
+  all.engine = serving_engine(all.request);
+  if (!holds_a_request(all.request, all.engine)) return std::nullopt;
+  all.traffic = serving_traffic(all.request, all.engine);
+  all.run = serving_run(all.request, all.engine, all.traffic, false, [](Count, Count) { return true; });
+  all.served = served_of(all.request, all.traffic, all.run);
+  return all;
 }
 
-}  // namespace
-
 Section served_section(const Request& r) {
-  return section_of_run(r, [&](const ServingEngine& e, const ServingTraffic& t, const ServingRun& run,
-                               const Served& s) { return serving_section(r, e, run, s, serving_capacity(r, e, t)); });
+  const std::optional<WholeRun> w = whole_run(r);
+  if (!w) return {};
+  return serving_section(w->request, w->engine, w->run, w->served, serving_capacity(w->request, w->engine, w->traffic));
 }
 
 Section long_run_section(const Request& r) {
-  return section_of_run(r, [&](const ServingEngine& e, const ServingTraffic& t, const ServingRun&, const Served& s) {
-    return steady_state_section(steady_state_of(r, e, t, s));
-  });
+  const std::optional<WholeRun> w = whole_run(r);
+  if (!w || !has_long_run(w->request, w->engine)) return {};
+  return steady_state_section(w->request, steady_state_of(w->request, w->engine, w->traffic, w->served));
 }
 
 }  // namespace llmcalc

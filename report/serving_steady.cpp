@@ -5,6 +5,7 @@
 
 #include "report/sections.hpp"
 #include "report/serving_report.hpp"
+#include "report/serving_values.hpp"
 
 namespace llmcalc {
 namespace {
@@ -31,32 +32,51 @@ double rate_of(const std::vector<ServerRequest>& log) {
 
 }  // namespace
 
+SteadyLoad mean_load(const ServingTraffic& traffic) {
+  const std::vector<ServerRequest>& all = traffic.requests.requests;
+  return {.prompt = mean_of(all, &ServerRequest::prompt),
+          .generate = mean_of(all, &ServerRequest::generate),
+          .variation = variation_of(all)};
+}
+
+bool has_known_arrivals(const ServingInputs& v) { return v.rate && v.turns == 1; }
+
+bool has_long_run(const Request& r, const ServingEngine& e) {
+  return !r.serving.pools && e.rules.scheduler.batching != Batching::fixed;
+}
+
+std::string assumed_arrivals(const Request& r) {
+  if (!has_known_arrivals(r.serving)) return "poisson, assumed";
+  const std::string said = arrivals_text(r.serving.arrival_variation);
+  return said == "poisson" ? said : said + ", in the wait for a place alone";
+}
+
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served) {
   const ServingInputs& v = r.serving;
-  const std::vector<ServerRequest>& all = traffic.requests.requests;
-  SteadyLoad load{.prompt = mean_of(all, &ServerRequest::prompt), .generate = mean_of(all, &ServerRequest::generate)};
+  SteadyLoad load = mean_load(traffic);
   load.cached = std::min(served.cached * load.prompt, load.prompt - 1);
-  load.variation = variation_of(all);
+  if (has_known_arrivals(v)) load.arrivals = v.arrival_variation * v.arrival_variation;
   const Fleet fleet = serving_fleet(r, e);
   if (v.users)
     load.rate = closed_rate(fleet, e.times, load, *v.users, v.think);
   else
-    load.rate = v.rate ? *v.rate : rate_of(all);
+    load.rate = v.rate ? *v.rate : rate_of(traffic.requests.requests);
   return steady_state(fleet, e.times, load);
 }
 
-Section steady_state_section(const SteadyState& s) {
+Section steady_state_section(const Request& r, const SteadyState& s) {
   Section section{"steady_state", "the long run, by queueing theory", {}};
   section.add("capacity_req_s", "capacity", s.capacity, Unit::none, "requests per second");
   section.add("limit", "  limited by", std::string(name(s.limit)));
   section.add("rate_req_s", "rate", s.load * s.capacity, Unit::none, "requests per second");
+  section.add("arrivals", "  which come as", assumed_arrivals(r));
   section.add("load", "load", s.load, Unit::ratio, "of the capacity");
   if (s.growth > 0) section.add("growth_req_s", "the queue grows by", s.growth, Unit::none, "requests per second");
   if (!s.times) return section;
   section.add("wait_s", "wait for a place", s.times->wait);
   section.add("ttft_s", "to the first token", s.times->first_token);
-  section.add("tpot_s", "per token behind it", s.times->per_token);
+  if (s.decodes > 0) section.add("tpot_s", "per token behind it", s.times->per_token);
   section.add("latency_s", "to the last token", s.times->latency);
   section.add("decoding", "sequences in a pass", s.times->decoding);
   return section;

@@ -101,7 +101,7 @@ void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
   for (std::size_t i = 0; i < first; ++i) t.requests[i].at = Seconds(all * static_cast<double>(i) / real(users));
 }
 
-RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e) {
+RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on) {
   const ServingInputs& v = r.serving;
   const Lengths of = lengths_of(r);
   const Distribution think{.kind = Kind::exponential, .mean = v.think.value};
@@ -113,7 +113,8 @@ RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e) {
                                        .generate = of.generate,
                                        .think = think,
                                        .prefix_tokens = v.shared_prefix,
-                                       .seed = static_cast<std::uint64_t>(v.seed)});
+                                       .seed = static_cast<std::uint64_t>(v.seed),
+                                       .goes_on = goes_on});
     spread_users(t, r, e);
     return t;
   }
@@ -124,7 +125,8 @@ RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e) {
                        .turns = v.turns,
                        .think = think,
                        .prefix_tokens = v.shared_prefix,
-                       .seed = static_cast<std::uint64_t>(v.seed)});
+                       .seed = static_cast<std::uint64_t>(v.seed),
+                       .goes_on = goes_on});
 }
 
 /// Cuts what is longer than the engine takes: the prompt, and where that is not enough the answer.
@@ -153,11 +155,12 @@ void refuse_long(const RequestLog& log, const Request& r, Count most) {
 
 }  // namespace
 
-ServingTraffic serving_traffic(const Request& r, const ServingEngine& e) {
+ServingTraffic serving_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on) {
   const Count most = std::min(r.model.arch.context, e.longest);
   if (r.serving.log.empty()) {
     ServingTraffic t;
-    t.requests = drawn_traffic(r, e);
+    t.requests = drawn_traffic(r, e, goes_on);
+    t.stopped = goes_on && !goes_on();
     t.cut = cut_to(most, t.requests.requests);
     return t;
   }

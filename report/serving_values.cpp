@@ -38,12 +38,44 @@ Count pool_size(std::string_view text, char letter, std::string_view where, std:
 
 }  // namespace
 
-Seconds read_time(std::string_view text, std::string_view where) { return parse_seconds(text, where, Bare::allowed); }
+namespace {
+
+constexpr double longest_time = 1e9;                       ///< seconds: 30 years
+constexpr double slowest_rate = 1e-6, fastest_rate = 1e9;  ///< requests per second
+constexpr double most_variation = 100;                     ///< standard deviation over mean
+
+/// A standard deviation over a mean, above 0.
+double read_variation(std::string_view text, std::string_view where) {
+  const double cv = parse_positive_real(text, where);
+  if (cv > most_variation) refuse_value(where, "a standard deviation of at most 100 times the mean", text);
+  return cv;
+}
+
+}  // namespace
+
+Seconds read_time(std::string_view text, std::string_view where) {
+  const Seconds t = parse_seconds(text, where, Bare::allowed);
+  if (t.value > longest_time) refuse_value(where, "a time of at most 1e9 s", text);
+  return t;
+}
+
+Seconds read_limit(std::string_view text, std::string_view where) {
+  const Seconds t = read_time(text, where);
+  if (t.value <= 0) refuse_value(where, "a time above 0, which no answer is faster than", text);
+  return t;
+}
+
+double read_request_rate(std::string_view text, std::string_view where) {
+  const double rate = parse_positive_real(text, where);
+  if (rate < slowest_rate || rate > fastest_rate)
+    refuse_value(where, "a rate from 1e-6 to 1e9 requests per second", text);
+  return rate;
+}
 
 double read_arrivals(std::string_view text, std::string_view where) {
   if (same_spelling(text, "poisson")) return 1;
   if (same_spelling(text, "constant")) return 0;
-  if (const auto variation = behind("gamma:", text)) return parse_positive_real(*variation, where);
+  if (const auto variation = behind("gamma:", text)) return read_variation(*variation, where);
   refuse_value(where, "poisson, constant or gamma:CV", text);
 }
 
@@ -109,7 +141,7 @@ std::string acceptance_text(const std::vector<double>& acceptance) {
 
 LengthsText read_lengths(std::string_view text, std::string_view where) {
   if (same_spelling(text, "constant")) return {};
-  if (const auto variation = behind("lognormal:", text)) return {parse_positive_real(*variation, where)};
+  if (const auto variation = behind("lognormal:", text)) return {read_variation(*variation, where)};
   return {0, std::string(text)};
 }
 

@@ -8,6 +8,14 @@ Count saturating_tokens(const SchedulerRules& rules, const Reach& reach) {
   return (ceil_div(reach.tokens, rules.block_tokens) + 1) * rules.block_tokens;
 }
 
+SchedulerRules of_states_alone(SchedulerRules rules, Count states) {
+  rules.blocks = states;
+  rules.whole_groups = rules.limited_groups = 0;
+  rules.state_blocks = 1;
+  rules.prefix_cache = false;
+  return rules;
+}
+
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens) {
   if (tokens <= 0) return 0;
   const Count all = rules.state_blocks + rules.whole_groups * ceil_div(tokens, rules.block_tokens);

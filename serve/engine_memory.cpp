@@ -33,13 +33,18 @@ Bytes granted_memory(Bytes of_device, double utilization) {
   return whole_bytes(utilization * static_cast<double>(of_device.value));
 }
 
-Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& layout, const EngineLimits& limits,
+ProfiledPass profiled_pass(const Arch& arch, const Plan& plan, const Layout& layout, const EngineLimits& limits,
                            double logit_bytes) {
   const Prices pass =
       price_pass(arch, plan, layout, {}, prefill_step(decoding(plan, 1), limits.pass_tokens), Phase::prefill);
-  const Bytes hidden = pass.layer(0).alive.input;
-  const Bytes sampler = whole_bytes(logit_bytes * static_cast<double>(logits_of(arch, plan, limits.sequences)));
-  return std::max(sampler + hidden, pass_workspace(pass) + 3 * hidden);
+  return {.sampler = whole_bytes(logit_bytes * static_cast<double>(logits_of(arch, plan, limits.sequences))),
+          .hidden = pass.layer(0).alive.input,
+          .layer = pass_workspace(pass)};
+}
+
+Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& layout, const EngineLimits& limits,
+                           double logit_bytes) {
+  return profiled_pass(arch, plan, layout, limits, logit_bytes).peak();
 }
 
 namespace {
@@ -72,7 +77,10 @@ void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices
 void put_cache(EngineMemory& m, const EngineLimits& limits) {
   m.kv_cache = m.granted - (m.weights + m.padding + m.draft + m.adapters + m.activations + m.libraries + m.graphs);
   const Bytes block = limits.block_tokens * m.token_cache;
-  if (block > Bytes()) m.blocks = std::max(Bytes(), m.kv_cache).value / block.value;
+  if (block > Bytes())
+    m.blocks = std::max(Bytes(), m.kv_cache).value / block.value;
+  else if (m.state > Bytes())
+    m.states = std::max(Bytes(), m.kv_cache).value / m.state.value;
   m.kv_tokens = mul(m.blocks, limits.block_tokens);
 }
 
@@ -91,41 +99,21 @@ EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& lay
   for (Count i = 0; i < stages; ++i) {
     const ModelChunk chunk = served_stage(arch.layers, stages, i);
     const auto of_layers = [&](Bytes all) { return share_of(all, {chunk.layers(), arch.layers}); };
+    const ProfiledPass pass = profiled_pass(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0);
     EngineMemory m{.granted = granted,
                    .padding = of_layers(terms.padding),
                    .draft = terms.draft,
                    .adapters = of_layers(terms.adapters),
-                   .activations = profiled_activations(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0),
+                   .activations = pass.peak(),
                    .libraries = terms.libraries,
                    .graphs = terms.graphs,
+                   .pass = pass,
                    .token_cache = terms.draft_token_cache};
     put_model(m, arch, plan, holdings, chunk);
     put_cache(m, limits);
     if (i == 0 || is_fuller(m, fullest)) fullest = m;
   }
   return fullest;
-}
-
-Bytes paged_cache(const Prices& prices, Count context, Count block_tokens) {
-  Bytes all;
-  for (const LayerPrice& row : prices.rows) {
-    const Count reach = row.cache.reach.tokens;
-    const bool slides = row.cache.reach.limited() && context > reach;
-    const Count blocks = slides ? add(ceil_div(reach, block_tokens), 1) : ceil_div(context, block_tokens);
-    all += row.layers * (std::min(blocks, ceil_div(context, block_tokens)) * (block_tokens * row.cache.per_token) +
-                         ceil_div(context, row.cache.ratio) * row.cache.per_pool + row.cache.state);
-  }
-  return all;
-}
-
-Count most_sequences(const EngineMemory& memory, const Arch& arch, const Plan& plan, const Layout& layout,
-                     Count context, const EngineLimits& limits) {
-  const Count whole = mul(ceil_div(context, limits.block_tokens), limits.block_tokens);
-  const Prices holdings = price_holdings(arch, plan, layout);
-  const Bytes draft = whole * (memory.token_cache - cache_bytes_per_token(holdings));
-  const Bytes one = paged_cache(holdings, context, limits.block_tokens) + draft;
-  if (one <= Bytes()) return limits.sequences;
-  return std::min(limits.sequences, std::max(Bytes(), memory.kv_cache).value / one.value);
 }
 
 }  // namespace llmcalc

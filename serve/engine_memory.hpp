@@ -13,6 +13,8 @@
 /// (evidence/engine_memory_table.hpp). Of a pipeline that stage counts which has room for the fewest tokens; the
 /// sampler runs on the last one. Left out: inputs of images.
 
+#include <algorithm>
+
 #include "calc/price.hpp"
 
 namespace llmcalc {
@@ -36,15 +38,23 @@ struct EngineTerms {
   Bytes draft_token_cache{};  ///< bytes of a token in the draft model's cache, which lies beside the model's own
 };
 
+/// The largest pass: c S V, H and A of the law above.
+struct ProfiledPass {
+  Bytes sampler{}, hidden{}, layer{};
+  constexpr Bytes peak() const { return std::max(sampler + hidden, layer + 3 * hidden); }
+};
+
 /// Bytes of one device. The terms add up to `granted`.
 struct EngineMemory {
   Bytes granted{};  ///< share of the device that the engine may fill
   Bytes weights{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
   Bytes kv_cache{};     ///< the rest; below 0: so much is missing
+  ProfiledPass pass{};  ///< whose peak the activations are
   Count blocks = 0;     ///< of the KV cache, whole ones
   Count kv_tokens = 0;  ///< in these blocks, if every layer kept every token
   Bytes token_cache{};  ///< bytes of a token in the caches of all layers, the draft model's among them, on the device
   Bytes state{};        ///< bytes of a sequence that do not grow with it: the states of linear attention
+  Count states = 0;     ///< sequences whose states the cache holds, where it has nothing else; else 0
   Bytes host{};         ///< weights that lie on the host instead
 };
 
@@ -56,16 +66,11 @@ Bytes granted_memory(Bytes of_device, double utilization);
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms);
 
-/// The peak of the largest pass, by the law above; logit_bytes 0: of a stage that samples nothing.
+/// The largest pass, by the law above; logit_bytes 0: of a stage that samples nothing.
+ProfiledPass profiled_pass(const Arch& arch, const Plan& plan, const Layout& layout, const EngineLimits& limits,
+                           double logit_bytes);
+/// Its peak.
 Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& layout, const EngineLimits& limits,
                            double logit_bytes);
-
-/// Cache bytes of one sequence of `context` tokens in whole blocks, all layers. A layer with a window or chunk keeps
-/// the blocks that its reach touches, one more than fill it; a layer with a state, that state.
-Bytes paged_cache(const Prices& prices, Count context, Count block_tokens);
-
-/// The most sequences of `context` tokens that the cache holds at once, and no more than the engine is allowed.
-Count most_sequences(const EngineMemory& memory, const Arch& arch, const Plan& plan, const Layout& layout,
-                     Count context, const EngineLimits& limits);
 
 }  // namespace llmcalc

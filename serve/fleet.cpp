@@ -32,12 +32,17 @@ EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Co
 }
 
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach) {
+  if (rules.whole_groups == 0) return blocks_of(rules, reach, any_length) <= rules.blocks ? any_length : 0;
   Count fits = 0, too_long = rules.blocks / rules.whole_groups * rules.block_tokens + 1;
   while (too_long - fits > 1) {
     const Count middle = fits + (too_long - fits) / 2;
     (blocks_of(rules, reach, middle) <= rules.blocks ? fits : too_long) = middle;
   }
   return fits;
+}
+
+Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens) {
+  return std::min(rules.sequences, rules.blocks / blocks_of(rules, reach, tokens));
 }
 
 }  // namespace llmcalc

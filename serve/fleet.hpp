@@ -11,7 +11,8 @@ namespace llmcalc {
 enum class Routing : std::uint8_t {
   round_robin,
   least_loaded,  ///< to the replica with the fewest requests that wait or are in progress
-  prefix_aware   ///< to where the session, or else the prefix, was before, unless that replica is much busier
+  prefix_aware   ///< to where the session was before, else to the least loaded replica that had the prefix, unless that
+                 ///< one is much busier than others
 };
 template <>
 inline constexpr auto choices<Routing> =
@@ -43,7 +44,12 @@ ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic
 /// where they come one after another, as is assumed. Precondition: stages above 0.
 EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Count stages, Count longest);
 
-/// The longest sequence that the rules have room for: the most tokens of prompt and answer together.
+/// The longest sequence that the rules have room for: the most tokens of prompt and answer together; any_length where
+/// a sequence's room does not grow.
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
+inline constexpr Count any_length = Count{1} << 40;
+
+/// Sequences of `tokens` tokens that the rules have in progress at once, at most.
+Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens);
 
 }  // namespace llmcalc

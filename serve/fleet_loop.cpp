@@ -12,7 +12,7 @@ FleetLoop::FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch)
 
 void FleetLoop::add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here) {
   const auto n = static_cast<std::size_t>(fleet.replicas);
-  pools_.push_back({Router(fleet.routing, n), {}, from_here, std::vector<Ticks>(n), replicas_});
+  pools_.push_back({Router(fleet.routing, n), {}, from_here, times.request, std::vector<Ticks>(n), replicas_});
   for (std::size_t i = 0; i < n; ++i) pools_.back().servers.emplace_back(fleet.server, times, requests_, replicas_++);
 }
 
@@ -61,11 +61,13 @@ void FleetLoop::leave(std::size_t pool, RequestId id) {
   ++answered_;
 }
 
+/// Keys and values leave with the end of the pass: what a request takes besides passes is on its way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
   Answer& a = run_.answers[id];
+  const Ticks computed = a.last - from.request;
   Ticks& sending = from.sending[a.replica - from.first];
-  sending = std::max(sending, a.last) + from.transfer.wait + requests_[id].prompt * from.transfer.token;
-  run_.presence += sending - a.last;
+  sending = std::max(sending, computed) + from.transfer.wait + requests_[id].prompt * from.transfer.token;
+  run_.presence += sending - computed;
   travelling_.push({sending, id});
   a.last = never;
 }
@@ -74,7 +76,8 @@ void FleetLoop::land(Ticks now) {
   const RequestId id = travelling_.top().id;
   travelling_.pop();
   Pool& p = pools_.back();
-  p.servers[p.router.route(requests_[id])].arrive(id, now, {requests_[id].prompt, 1, run_.answers[id].first});
+  const Ticks token = run_.answers[id].first - pools_.front().request;
+  p.servers[p.router.route(requests_[id])].arrive(id, now, {requests_[id].prompt, 1, token});
 }
 
 /// Asks whoever watches, once per 1024 times.

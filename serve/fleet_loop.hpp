@@ -23,6 +23,7 @@ class FleetLoop {
     Router router;
     std::deque<Server> servers;
     CacheTransfer transfer;
+    Ticks request;               ///< PassTimes::request of its engines
     std::vector<Ticks> sending;  ///< until when each replica sends
     std::uint32_t first = 0;     ///< number of its first replica
   };

@@ -1,6 +1,7 @@
 #pragma once
 /// Chooses the replica of a request.
 
+#include <optional>
 #include <vector>
 
 #include "serve/fleet.hpp"
@@ -16,12 +17,14 @@ class Router {
 
  private:
   std::size_t least_loaded() const;
+  std::optional<std::size_t> home(const ServerRequest& r) const;
   std::size_t near_prefix(const ServerRequest& r);
 
   Routing routing_;
   std::vector<Count> loads_;  ///< requests that wait or are in progress
   std::size_t next_ = 0;
-  std::vector<std::size_t> of_session_, of_prefix_;  ///< replica that had it last, and 1; 0: none
+  std::vector<std::size_t> of_session_;              ///< replica that had it last, and 1; 0: none
+  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas that had it, as far as a router knows: none loses it
 };
 
 }  // namespace llmcalc

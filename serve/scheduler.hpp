@@ -108,6 +108,10 @@ class Scheduler {
     Count idle = 0;  ///< of the chains, blocks that count as available
     Count blocks() const { return of_prefix + of_own; }
   };
+  /// Tokens in the blocks of a hit; of states alone there is none.
+  Count tokens_of(const Hit& h) const {
+    return h.blocks() == 0 ? 0 : h.blocks() / rules_.whole_groups * rules_.block_tokens;
+  }
 
   const ServerRequest& request(const Sequence& s) const { return requests_[s.id]; }
   Count all_tokens(const Sequence& s) const { return request(s).prompt + s.generated; }

@@ -50,12 +50,16 @@ struct SchedulerRules {
   // tokens, as many, up to those of its window and one, for every group of a limited reach, and blocks for its states
   Count block_tokens = 16;
   Count blocks = Count{1} << 40;               ///< of the cache of one replica
-  Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); one of whole reach or more
+  Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); one of whole reach or more,
+                                               ///< none where the cache is states alone
   Count state_blocks = 0;                      ///< of a sequence, for the states of linear attention
   bool prefix_cache = false;                   ///< blocks of finished requests are kept until their room is needed
   Speculation speculation{};
 };
 
+/// The rules where all that a sequence leaves in the cache is its state: a block is one, of which `states` fit, however
+/// long the sequences are. Nothing is kept of a prompt.
+SchedulerRules of_states_alone(SchedulerRules rules, Count states);
 /// Blocks that a sequence holds for its first `tokens` tokens.
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
 /// Tokens from which on the groups of a limited reach hold no further blocks.

@@ -194,7 +194,7 @@ bool Scheduler::admit(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   find_chains(s);
   const Hit h = hit(s);
-  const Count computed = s.computed + h.blocks() / rules_.whole_groups * rules_.block_tokens;
+  const Count computed = s.computed + tokens_of(h);
   const Count n = chunk(s, computed, budget_);
   const Count need = blocks(computed + n) - h.blocks();
   const Count room = rules_.whole_prompt_fits ? blocks(all_tokens(s)) - h.blocks() : need;
@@ -203,7 +203,7 @@ bool Scheduler::admit(SequenceSlot slot) {
   if (s.swapped) moved_blocks_ += blocks(s.computed);
   s.computed = computed;
   s.swapped = false;
-  admitted_.push_back({s.id, h.blocks() / rules_.whole_groups * rules_.block_tokens, s.again});
+  admitted_.push_back({s.id, tokens_of(h), s.again});
   put_into_progress(slot, h, need);
   chunks_.push_back({slot, n});
   budget_ -= n;

@@ -23,16 +23,16 @@ void TokenGaps::add(Ticks gap, Count tokens) {
   const double s = seconds(gap).value;
   counts_[bin_of(s, bins)] += tokens;
   size_ += tokens;
-  sum_ += s * static_cast<double>(tokens);
+  sum_ += gap * tokens;
 }
 
 /// Bin by bin: the passes whose length lies in it.
-void TokenGaps::add(Ticks first, Ticks last, Count n, Count tokens) {
+void TokenGaps::add(Ticks first, Ticks last, Ticks all, Count n, Count tokens) {
   if (n == 0) return;
   const double from = seconds(first).value, to = seconds(last).value;
   const double step = n > 1 ? (to - from) / static_cast<double>(n - 1) : 0;
   size_ += n * tokens;
-  sum_ += (from + to) / 2 * static_cast<double>(n * tokens);
+  sum_ += all * tokens;
   for (Count i = 0; i < n;) {
     const std::size_t bin = bin_of(from + step * static_cast<double>(i), bins);
     const double until = step > 0 ? (bin_end(bin) - from) / step : static_cast<double>(n);
@@ -48,7 +48,7 @@ void TokenGaps::add(const TokenGaps& other) {
   sum_ += other.sum_;
 }
 
-Seconds TokenGaps::mean() const { return Seconds(size_ > 0 ? sum_ / static_cast<double>(size_) : 0); }
+Seconds TokenGaps::mean() const { return size_ > 0 ? (1 / static_cast<double>(size_)) * seconds(sum_) : Seconds(); }
 
 Seconds TokenGaps::percentile(double percent) const {
   if (size_ == 0) return {};
@@ -75,6 +75,7 @@ void ServerTimeline::add(const Stretch& s, std::size_t i, double share) {
 
 void ServerTimeline::add(const Stretch& s) {
   if (s.end <= s.start) return;
+  end_ = std::max(end_, s.end);
   while (s.end > static_cast<Ticks>(most) * width_) widen();
   const auto first = static_cast<std::size_t>(s.start / width_), last = static_cast<std::size_t>((s.end - 1) / width_);
   if (last >= sums_.size()) sums_.resize(last + 1);
@@ -109,8 +110,8 @@ std::vector<Sample> ServerTimeline::samples() const {
   for (std::size_t i = 0; i < all.size(); ++i) {
     Sample& s = all[i];
     s.start = static_cast<double>(i) * width;
-    s.length = width;
-    for (double* x : {&s.in_progress, &s.waiting, &s.blocks_used, &s.busy}) *x /= width.value;
+    s.length = std::min(width, seconds(end_ - static_cast<Ticks>(i) * width_));
+    for (double* x : {&s.in_progress, &s.waiting, &s.blocks_used, &s.busy}) *x /= s.length.value;
   }
   return all;
 }
@@ -159,6 +160,7 @@ Served served(const ServerRun& run, std::span<const ServerRequest> requests, Cou
     times.first.push_back(first);
     times.whole.push_back(seconds(a.last - a.sent));
     if (further > 0) times.per_token.push_back(each);
+    s.continued += further > 0 ? 1 : 0;
     met += first <= slo.first_token && each <= slo.per_token ? 1 : 0;
     begin = std::min(begin, a.sent);
     prompts += requests[i].prompt;

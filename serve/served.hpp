@@ -24,10 +24,11 @@ struct PassRecord {
 class TokenGaps {
  public:
   void add(Ticks gap, Count tokens);
-  /// `tokens` gaps in each of `n` passes, whose length grows evenly from `first` to `last`.
-  void add(Ticks first, Ticks last, Count n, Count tokens);
+  /// `tokens` gaps in each of `n` passes, which take `all` together; their length grows evenly from `first` to `last`.
+  void add(Ticks first, Ticks last, Ticks all, Count n, Count tokens);
   void add(const TokenGaps& other);
   Count size() const { return size_; }
+  Ticks sum() const { return sum_; }
   Seconds mean() const;
   /// The gap that `percent` of all do not exceed, 0 < percent < 100, within 1 %.
   Seconds percentile(double percent) const;
@@ -36,7 +37,7 @@ class TokenGaps {
   static constexpr std::size_t bins = 1024;
   std::array<Count, bins> counts_{};
   Count size_ = 0;
-  double sum_ = 0;
+  Ticks sum_ = 0;
 };
 
 /// What a server was doing on average over a stretch of time; all replicas together.
@@ -48,7 +49,7 @@ struct Sample {
   double prompt_tokens = 0, tokens = 0;  ///< of prompts computed, and answered, in all of it
 };
 
-/// A run in at most 512 samples of equal length, which double when time goes on.
+/// A run in at most 512 samples of equal length, which double when time goes on; the last ends with the run.
 class ServerTimeline {
  public:
   struct Stretch {
@@ -64,6 +65,7 @@ class ServerTimeline {
   void add(const Stretch& s, std::size_t i, double share);
   void widen();
   std::vector<Sample> sums_;  ///< of counts times seconds
+  Ticks end_ = 0;
   Ticks width_ = ticks(Seconds(1e-3));
 };
 
@@ -99,6 +101,7 @@ struct Slo {
 /// Summary of the requests that were answered.
 struct Served {
   Count requests = 0;                                        ///< answered
+  Count continued = 0;                                       ///< of these, with more than one token
   Spread first_token;                                        ///< from arrival to the first token
   Spread per_token;                                          ///< of the tokens behind the first: their mean, by request
   Spread gap;                                                ///< between two tokens, by token

@@ -109,30 +109,43 @@ PassRecord Server::record(std::size_t rank) const {
       s.blocks_used()};
 }
 
+Server::LaterPasses Server::later_passes() const {
+  if (passes_ < 2) return {};
+  const Ticks first = duration(1), all = end_ - start_;
+  return {.second = duration(2) - first, .last = all - duration(passes_ - 1), .all = all - first};
+}
+
 void Server::finish(ServerRun& run, const std::function<void(RequestId)>& done) {
-  note_stretch(run);
+  ServerTimeline::Stretch all = stretch();
   const PassEnds ends{start_ + duration(1), end_};
+  const LaterPasses later = later_passes();
   passing_ = false;
   for (Scheduler& s : ranks_) {
     note_decisions(run, s);
     const PassEnd& end = s.finish(passes_, ends);
+    all.tokens += end.tokens;
     run.most_blocks = std::max(run.most_blocks, s.most_blocks());
-    note_end(run, s, end, ends);
+    note_end(run, end, ends, later);
     for (const RequestId id : end.last) done(id);
   }
+  note_stretch(run, all);
 }
 
-void Server::note_stretch(ServerRun& run) {
-  const Ticks length = end_ - start_;
+/// The passes in progress, but for the tokens that they answer.
+ServerTimeline::Stretch Server::stretch() const {
   ServerTimeline::Stretch all{.start = start_, .end = end_, .busy = 1};
   for (const Scheduler& s : ranks_) {
     all.in_progress += s.in_progress();
     all.waiting += s.waiting();
     all.blocks_used += s.blocks_used();
     all.prompt_tokens += s.work().prompt_tokens;
-    all.tokens += s.work().decoding * (passes_ - 1) + s.work().sampled;
   }
   all.waiting -= static_cast<Count>(came_.size());
+  return all;
+}
+
+void Server::note_stretch(ServerRun& run, const ServerTimeline::Stretch& all) const {
+  const Ticks length = end_ - start_;
   run.presence += (all.in_progress + all.waiting) * length;
   for (const Ticks t : came_) {
     run.presence += end_ - t;
@@ -150,7 +163,8 @@ void Server::note_decisions(ServerRun& run, const Scheduler& rank) const {
   for (const RequestId id : rank.preempted()) ++run.answers[id].preemptions;
 }
 
-void Server::note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const {
+/// Passes behind a first one give every sequence that decodes a token, and nothing else.
+void Server::note_end(ServerRun& run, const PassEnd& end, const PassEnds& ends, const LaterPasses& later) const {
   for (const RequestId id : end.first) run.answers[id].first = ends.last + times_.request;
   for (const RequestId id : end.last) {
     run.answers[id].last = ends.last + times_.request;
@@ -158,9 +172,7 @@ void Server::note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end,
   }
   run.tokens += end.tokens;
   for (const PassEnd::Gap& g : end.gaps) run.gaps.add(g.time, g.tokens);
-  if (passes_ < 2) return;
-  const Ticks second = start_ + duration(2) - ends.first, last = end_ - start_ - duration(passes_ - 1);
-  run.gaps.add(second, last, passes_ - 1, rank.work().decoding);
+  if (passes_ > 1) run.gaps.add(later.second, later.last, later.all, passes_ - 1, end.tokens / passes_);
 }
 
 }  // namespace llmcalc

@@ -46,9 +46,15 @@ class Server {
   Count passes_alike();
   bool leads_throughout(Count passes);
   Scheduler& least_loaded();
-  void note_stretch(ServerRun& run);
+  /// Lengths of the passes in progress behind the first, known as long as no sequence has left the slowest rank.
+  struct LaterPasses {
+    Ticks second = 0, last = 0, all = 0;
+  };
+  LaterPasses later_passes() const;
+  ServerTimeline::Stretch stretch() const;
+  void note_stretch(ServerRun& run, const ServerTimeline::Stretch& all) const;
   void note_decisions(ServerRun& run, const Scheduler& rank) const;
-  void note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const;
+  void note_end(ServerRun& run, const PassEnd& end, const PassEnds& ends, const LaterPasses& later) const;
 
   const PassTimes& times_;
   std::deque<Scheduler> ranks_;

@@ -22,30 +22,37 @@ class SteadyRank {
   double chunks() const { return new_tokens() / chunk_; }
   /// Passes of a request.
   double passes() const { return chunks() + decodes_; }
-  /// The most requests that begin in a pass on average.
-  double most_per_pass(SteadyLimit& limit) const {
+  double decodes() const { return decodes_; }
+  /// Fills in the most requests that begin in a pass on average, and what limits them.
+  void put_most(SteadyState& s) const {
     const double rows = new_tokens() + decodes_ * static_cast<double>(1 + rules_.speculation.length);
-    const double by_tokens = static_cast<double>(rules_.pass_tokens) / rows;
-    const double by_sequences = static_cast<double>(rules_.sequences) / passes();
-    const double by_blocks = static_cast<double>(rules_.blocks) / block_passes();
-    limit = by_tokens <= std::min(by_sequences, by_blocks) ? SteadyLimit::tokens
-            : by_sequences <= by_blocks                    ? SteadyLimit::sequences
-                                                           : SteadyLimit::blocks;
-    return std::min({by_tokens, by_sequences, by_blocks});
+    s.by_tokens = static_cast<double>(rules_.pass_tokens) / rows;
+    s.by_sequences = static_cast<double>(rules_.sequences) / passes();
+    s.by_blocks = static_cast<double>(rules_.blocks) / block_passes();
+    s.limit = s.by_tokens <= std::min(s.by_sequences, s.by_blocks) ? SteadyLimit::tokens
+              : s.by_sequences <= s.by_blocks                      ? SteadyLimit::sequences
+                                                                   : SteadyLimit::blocks;
+    s.begun = std::min({s.by_tokens, s.by_sequences, s.by_blocks});
   }
-  /// Seconds of a pass in which k requests begin and as many end.
-  double pass(double k) const { return time(k * decodes_, k * chunks()).mean; }
+  /// Seconds of a pass in which k requests begin and as many end; one sequence at a time has passes of its prompt or of
+  /// its answer.
+  double pass(double k) const {
+    if (rules_.sequences > 1) return time(k * decodes_, k * chunks()).mean;
+    return (decodes_ * time(1, 0).mean + chunks() * time(0, 1).mean) / passes();
+  }
 
   SteadyTimes at(double rate, double capacity, double places) const {
     SteadyTimes t;
-    const double pass = pass_seen(rate, capacity), others = rate * pass * decodes_;
-    const double n = others + (decodes_ > 0 ? 1 : 0);
-    const double others_chunks = rate * pass * chunks();
+    const double pass = pass_seen(rate, capacity, places), others = rate * pass * decodes_;
+    const double n = std::min(others + (decodes_ > 0 ? 1 : 0), places - 1);
+    const double others_chunks = std::min(rate * pass * chunks(), places - 1);
     const double own = chunks() * time(n, std::min(1 + others_chunks, most_chunks(n)), others_chunks + 1 / ranks_).mean;
-    const double busy = places > 1 ? 1 - std::exp(-rate * (own + decodes_ * pass)) : 0;
+    t.busy = places > 1 ? 1 - std::exp(-rate * (own + decodes_ * pass)) : 0;
+    t.rest = Seconds(rest(rate, pass, n));
+    t.prompt = Seconds(own);
     t.pass = Seconds(pass);
-    t.wait = Seconds(queue(rate / capacity, places, places / capacity) + busy * rest(rate, pass, n));
-    t.first_token = t.wait + Seconds(own);
+    t.wait = Seconds(queue(rate / capacity, places, places / capacity)) + t.busy * t.rest;
+    t.first_token = t.wait + t.prompt;
     t.per_token = Seconds(decodes_ > 0 ? decodes_ * pass / (load_.generate - 1) : 0);
     t.latency = t.first_token + Seconds(decodes_ * pass);
     t.decoding = others;
@@ -119,11 +126,15 @@ class SteadyRank {
   }
 
   /// The pass that a decoding sequence sees: bisected between a pass of itself alone and one of full capacity.
-  double pass_seen(double rate, double capacity) const {
+  double pass_seen(double rate, double capacity, double places) const {
     const double own = decodes_ > 0 ? 1 : 0;
-    const auto excess = [&](double t) { return time(own + rate * t * decodes_, rate * t * chunks()).mean - t; };
-    SteadyLimit limit{};
-    double low = 0, high = 2 * most_per_pass(limit) / capacity + time(own, 1).mean;
+    const auto others = [&](double n) { return std::min(n, places - 1); };
+    const auto excess = [&](double t) {
+      return time(own + others(rate * t * decodes_), others(rate * t * chunks())).mean - t;
+    };
+    SteadyState most;
+    put_most(most);
+    double low = 0, high = 2 * most.begun / capacity + time(own, 1).mean;
     while (excess(high) > 0 && high < 1e9) high *= 2;
     for (int i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;
@@ -140,7 +151,7 @@ class SteadyRank {
 
   double queue(double load, double places, double in_progress) const {
     const double exponent = std::sqrt(2 * (places + 1)) - 1;
-    return (1 + load_.variation) / 2 * std::pow(load, exponent) / (1 - load) * in_progress / places;
+    return (load_.arrivals + load_.variation) / 2 * std::pow(load, exponent) / (1 - load) * in_progress / places;
   }
 
   const SchedulerRules& rules_;
@@ -153,16 +164,19 @@ class SteadyRank {
 }  // namespace
 
 SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const SteadyLoad& load) {
-  const double ranks = static_cast<double>(fleet.replicas * fleet.server.ranks);
   const SteadyRank rank(fleet.server, times, load);
   SteadyState s;
-  const double k = rank.most_per_pass(s.limit), capacity = k / rank.pass(k);
-  s.capacity = ranks * capacity;
-  s.most_in_progress = k * rank.passes();
+  s.ranks = static_cast<double>(fleet.replicas * fleet.server.ranks);
+  rank.put_most(s);
+  s.full_pass = Seconds(rank.pass(s.begun));
+  s.decodes = rank.decodes();
+  const double capacity = s.begun / s.full_pass.value;
+  s.capacity = s.ranks * capacity;
+  s.most_in_progress = s.begun * rank.passes();
   s.load = load.rate / s.capacity;
   s.growth = std::max(0.0, load.rate - s.capacity);
   if (s.load >= 1) return s;
-  s.times = rank.at(load.rate / ranks, capacity, std::max(1.0, s.most_in_progress));
+  s.times = rank.at(load.rate / s.ranks, capacity, std::max(1.0, s.most_in_progress));
   const Seconds besides = seconds(times.request);
   s.times->first_token += besides;
   s.times->latency += besides;

@@ -9,15 +9,18 @@
 ///              sequences and blocks leave room for
 ///   a pass     t = T(1 + r t (G - 1) / e decoding sequences, r t c chunks): a request that is being answered sees as
 ///              many others as there are on average (as in M/G/infinity)
-///   the wait   for a place among N: (1 + v) / 2 rho^(sqrt(2 (N + 1)) - 1) / (1 - rho) H / N, rho = r / capacity, H the
-///              time in progress and v its squared coefficient of variation (Sakasegawa 1977, "An approximation formula
-///              L_q = alpha rho^beta / (1 - rho)"); of one place (1 + v) / 2 rho / (1 - rho) H: Pollaczek-Khinchine,
-///              exact for M/G/1
+///   the wait   for a place among N: (a + v) / 2 rho^(sqrt(2 (N + 1)) - 1) / (1 - rho) H / N, rho = r / capacity, H the
+///              time in progress, v its squared coefficient of variation and a that of the times between arrivals, 1
+///              where they are Poisson (Sakasegawa 1977, "An approximation formula L_q = alpha rho^beta / (1 - rho)";
+///              Allen & Cunneen's factor); of one place (1 + v) / 2 rho / (1 - rho) H: Pollaczek-Khinchine, exact for
+///              M/G/1
 ///   and for the end of the pass that runs: E[T^2] / (2 E[T]), the mean rest of a pass, with the probability
 ///              1 - exp(-r latency) that one runs (M/G/infinity)
 /// Ranks that step together, and micro-batches of a pipeline, wait for one that has a chunk: with R of them a pass has
-/// one with the probability 1 - exp(-R r t c) of any, or the r t c of each, whichever is more.
-/// Arrivals are Poisson. Left out: preemption, and that lengths differ, but for v.
+/// one with the probability 1 - exp(-R r t c) of any, or the r t c of each, whichever is more. Of one place, a request
+/// is alone in each of its passes.
+/// Left out: preemption, that lengths differ, but for v, and what bursts do to the batch. It is no theory of fixed
+/// batches, which wait for each other.
 
 #include <optional>
 
@@ -31,6 +34,7 @@ struct SteadyLoad {
   double prompt = 1, generate = 1;  ///< tokens, at least 1 each
   double cached = 0;                ///< tokens of a prompt that are in the cache, below `prompt`
   double variation = 0;  ///< of the time in progress: its variance over its squared mean; 0: all alike, 1: exponential
+  double arrivals = 1;   ///< the same of the times between requests; 1: Poisson
 };
 
 /// What keeps a pass from holding more.
@@ -42,16 +46,24 @@ inline constexpr auto choices<SteadyLimit> =
 
 /// Times of requests in the long run.
 struct SteadyTimes {
-  Seconds pass{};  ///< mean, as a request sees it
-  Seconds wait{};  ///< until a place is free and the pass that runs has ended
+  Seconds pass{};    ///< mean, as a request sees it
+  Seconds wait{};    ///< until a place is free and the pass that runs has ended
+  double busy = 0;   ///< probability that one runs
+  Seconds rest{};    ///< of it, in the mean
+  Seconds prompt{};  ///< passes of a prompt
   Seconds first_token{}, per_token{}, latency{};
   double decoding = 0;  ///< sequences in a pass
 };
 struct SteadyState {
   double capacity = 0;  ///< requests per second, all replicas together
   SteadyLimit limit = SteadyLimit::tokens;
-  double most_in_progress = 0;       ///< sequences on one rank at capacity
-  double load = 0;                   ///< rate over capacity
+  double ranks = 1;                                       ///< that hold requests, of all replicas
+  double begun = 0;                                       ///< k: requests that begin in a pass of one rank at capacity
+  double by_tokens = 0, by_sequences = 0, by_blocks = 0;  ///< k, by each limit
+  Seconds full_pass{};                                    ///< T(k)
+  double decodes = 0;                                     ///< passes of a request behind its prompt: (G - 1) / e
+  double most_in_progress = 0;                            ///< sequences on one rank at capacity
+  double load = 0;                                        ///< rate over capacity
   double growth = 0;                 ///< requests per second by which the queue grows; 0 below capacity
   std::optional<SteadyTimes> times;  ///< absent at or beyond capacity
 };

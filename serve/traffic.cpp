@@ -34,6 +34,9 @@ ServerRequest drawn_request(const Distribution& prompt, const Distribution& gene
   return r;
 }
 
+/// Asks before every 65536th; not before the first, without which there is no traffic.
+bool goes_on(const std::function<bool()>& asked, Count i) { return !asked || i == 0 || i % 65536 != 0 || asked(); }
+
 }  // namespace
 
 double draw(const Distribution& d, Random& random) {
@@ -69,7 +72,7 @@ RequestTraffic open_traffic(const OpenTraffic& t) {
   Random random(t.seed);
   RequestTraffic all;
   double now = 0;
-  for (Count i = 0; i < t.count; ++i) {
+  for (Count i = 0; i < t.count && goes_on(t.goes_on, i); ++i) {
     now += draw(t.interval, random);
     Count before = 0;
     for (Count turn = 0; turn < t.turns; ++turn) {
@@ -88,7 +91,7 @@ RequestTraffic open_traffic(const OpenTraffic& t) {
 RequestTraffic closed_traffic(const ClosedTraffic& t) {
   Random random(t.seed);
   RequestTraffic all{.requests = {}, .users = t.users};
-  for (Count i = 0; i < t.count; ++i) {
+  for (Count i = 0; i < t.count && goes_on(t.goes_on, i); ++i) {
     ServerRequest r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
     r.at = Seconds(i < t.users ? 0 : draw(t.think, random));
     all.requests.push_back(r);

@@ -1,6 +1,7 @@
 #pragma once
 /// Requests over time: a list that is known before, or drawn from distributions.
 
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ struct OpenTraffic {
   Distribution think{};
   Count prefix_tokens = 0;  ///< with which every prompt begins (a system prompt), in `prompt` not counted
   std::uint64_t seed = 0;
+  std::function<bool()> goes_on{};  ///< asked now and then; false: what is drawn by then is all
 };
 RequestTraffic open_traffic(const OpenTraffic& t);
 
@@ -51,6 +53,7 @@ struct ClosedTraffic {
   Distribution prompt{}, generate{}, think{};
   Count prefix_tokens = 0;
   std::uint64_t seed = 0;
+  std::function<bool()> goes_on{};
 };
 RequestTraffic closed_traffic(const ClosedTraffic& t);
 

@@ -12,6 +12,7 @@
 #include "report/explain/layout.hpp"
 #include "report/explain/operators.hpp"
 #include "report/lines.hpp"
+#include "report/serving.hpp"
 #include "report/software.hpp"
 #include "text/error.hpp"
 
@@ -86,7 +87,9 @@ Answers answers(const Request& r, const Wanted& wanted) {
   const bool many = training && inference;
   const explain::Parts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
                              inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
-  const Request trained = for_training(r), asked = for_inference(r);
+  const Request trained = for_training(r);
+  Request asked = for_inference(r);
+  settle_serving(asked);
   const explain::Setting of_training(trained, {parts.training, false}), rest(asked, {false, parts.inference});
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {

@@ -29,6 +29,7 @@ Request served_request(const Arguments& arguments) {
   r.model = load_model(arguments.word("MODEL"));
   arguments.apply(r, plan_serve_parts);
   check(r);
+  settle_serving(r);
   check_serving(r);
   if (!r.serving.slo_first_token && !r.serving.slo_per_token)
     throw InputError("'llmcalc plan serve' needs limits: --slo-ttft TIME, --slo-tpot TIME or both");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <new>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -9,6 +10,7 @@
 #include "report/question.hpp"
 #include "report/serving_report.hpp"
 #include "report/serving_trace.hpp"
+#include "text/error.hpp"
 #include "text/whole_file.hpp"
 
 namespace llmcalc {
@@ -28,9 +30,15 @@ constexpr Question serve_question{
     .needs_hardware = true,
     .fill = nullptr};
 
+/// Requests as they are asked for; Ctrl-C ends the drawing, and what was drawn begins to be served.
+ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, const std::atomic<bool>& stop) {
+  const ProgressLine line("drawing requests");
+  return serving_traffic(r, e, [&] { return !stop.load(); });
+}
+
 /// Ctrl-C ends the run; what is known by then is printed.
-ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes) {
-  const std::atomic<bool>& stop = stop_flag();
+ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
+                       const std::atomic<bool>& stop) {
   ProgressLine line("serving");
   return serving_run(r, e, traffic, keep_passes, [&](Count answered, Count all) {
     const double done = static_cast<double>(answered) / static_cast<double>(all);
@@ -46,20 +54,31 @@ void write_trace(const std::string& path, const ServingRun& run) {
   file.finish();
 }
 
+int serve(const Arguments& arguments, const Request& r, const ServingEngine& e, const std::atomic<bool>& stop) {
+  const ServingTraffic traffic = watched_traffic(r, e, stop);
+  const bool traced = arguments.has("--trace");
+  ServingRun run = watched_run(r, e, traffic, traced, stop);
+  run.run.stopped = run.run.stopped || traffic.stopped;
+  if (traced) write_trace(arguments.text("--trace"), run);
+  const int code = print(serving_report(r, e, traffic, run), arguments.screen());
+  return run.run.stopped ? stopped_code() : code;
+}
+
 int run_serve(const Arguments& arguments) {
-  const Request r = request(serve_question, arguments);
+  const std::atomic<bool>& stop = stop_flag();
+  Request r = request(serve_question, arguments);
+  settle_serving(r);
   check_serving(r);
   const ServingEngine e = serving_engine(r);
   if (!holds_a_request(r, e)) {
     const int code = print(refused_serving_report(r, e), arguments.screen());
     return r.require_fit ? 1 : code;
   }
-  const ServingTraffic traffic = serving_traffic(r, e);
-  const bool traced = arguments.has("--trace");
-  const ServingRun run = watched_run(r, e, traffic, traced);
-  if (traced) write_trace(arguments.text("--trace"), run);
-  const int code = print(serving_report(r, e, traffic, run), arguments.screen());
-  return run.run.stopped ? stopped_code() : code;
+  try {
+    return serve(arguments, r, e, stop);
+  } catch (const std::bad_alloc&) {
+    throw InputError("there is not enough memory for so many requests; give fewer with --num-requests");
+  }
 }
 
 constexpr std::array serve_words{Word{"MODEL", "a preset, a model file, a config.json or its folder"}};

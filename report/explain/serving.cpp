@@ -3,6 +3,7 @@
 #include "report/serving.hpp"
 #include "report/explain/definition.hpp"
 #include "report/serving_prices.hpp"
+#include "report/serving_report.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -63,7 +64,8 @@ Formula cache_of_engine(S s) {
           {symbol("M_g", "bytes that the engine may fill", m.granted), symbol("M_w", "weights, bytes", m.weights),
            symbol("M_pad", "padding of experts, bytes", m.padding), symbol("M_dr", "draft model, bytes", m.draft),
            symbol("M_ad", "adapters, bytes", m.adapters), symbol("M_act", "activations, bytes", m.activations),
-           symbol("M_lib", "libraries, bytes", m.libraries), symbol("M_gr", "recorded graphs, bytes", m.graphs)}};
+           symbol("M_lib", "libraries, bytes", m.libraries),
+           symbol("M_gr", "recorded graphs, bytes; not known", m.graphs)}};
 }
 
 Formula adapters_of_engine(S s) {
@@ -76,22 +78,157 @@ Formula adapters_of_engine(S s) {
           {{"N_a", "adapters in memory", number_text(all)}, {"M_a", "bytes of one", number_text(bytes.value)}}};
 }
 
+/// The run behind the rows of "serving" and "steady_state", which exist only where there is one.
+WholeRun run_of(S s) { return *whole_run(s.request()); }
+SteadyState long_run_of(const WholeRun& w) { return steady_state_of(w.request, w.engine, w.traffic, w.served); }
+
+Formula measured_most(S s) {
+  const WholeRun w = run_of(s);
+  const ServingCapacity c = measured_capacity(w.request, w.engine, w.traffic);
+  return {"max(P*n_c/t_c, lambda_s)",
+          {{"P", "parts of the server, of which one was measured", number_text(c.parts)},
+           {"n_c", "requests that it answers in the middle half of a run", number_text(c.requests)},
+           {"t_c", "time of that half, s", number_text(c.time.value)},
+           as_symbol(s, "lambda_s", "requests per second that were answered", "serving.throughput_req_s")}};
+}
+
+Formula busy_share(S s) {
+  const WholeRun w = run_of(s);
+  return {"t_b/(E*t_r)",
+          {{"t_b", "time in passes, of all engines, s", number_text(seconds(w.run.run.busy).value)},
+           {"E", "engines", number_text(serving_engines(w.request))},
+           {"t_r", "from the first arrival to the last token, s", number_text(w.served.duration.value)}}};
+}
+
+Formula steady_most(S s) {
+  const SteadyState l = long_run_of(run_of(s));
+  return {"R*k/T_k",
+          {{"R", "ranks that hold requests, of all engines", number_text(l.ranks)},
+           {"k", "requests that begin in a pass, at most", number_text(l.begun)},
+           {"T_k", "time of a pass with as many, s", number_text(l.full_pass.value)}}};
+}
+
+Formula steady_limit(S s) {
+  const SteadyState l = long_run_of(run_of(s));
+  return {"min(k_t, k_s, k_b)",
+          {{"k_t", "requests per pass by its tokens", number_text(l.by_tokens)},
+           {"k_s", "by sequences in progress", number_text(l.by_sequences)},
+           {"k_b", "by blocks of the cache", number_text(l.by_blocks)}}};
+}
+
+Formula steady_wait(S s) {
+  const WholeRun w = run_of(s);
+  const SteadyState l = long_run_of(w);
+  const ServingInputs& v = w.request.serving;
+  const double even = has_known_arrivals(v) ? v.arrival_variation : 1;
+  return {"(a + v)/2*rho^((2*(N + 1))^0.5 - 1)/(1 - rho)*R/mu + P_b*t_rest",
+          {{"a", "squared coefficient of variation of the times between arrivals", number_text(even * even)},
+           {"v", "the same of the time in progress", number_text(mean_load(w.traffic).variation)},
+           as_symbol(s, "rho", "rate over capacity", "steady_state.load"),
+           {"N", "places of a rank", number_text(std::max(1.0, l.most_in_progress))},
+           {"R", "ranks that hold requests, of all engines", number_text(l.ranks)},
+           steady_capacity(s),
+           {"P_b", "probability that a pass runs", number_text(l.times->busy)},
+           {"t_rest", "mean rest of it, s", number_text(l.times->rest.value)}}};
+}
+
+Formula steady_first(S s) {
+  const WholeRun w = run_of(s);
+  return {"W_q + t_p + t_0",
+          {as_symbol(s, "W_q", "mean wait, s", "steady_state.wait_s"),
+           {"t_p", "passes of the prompt, s", number_text(long_run_of(w).times->prompt.value)},
+           {"t_0", "what a request takes besides passes, s", number_text(seconds(w.engine.times.request).value)}}};
+}
+
+/// Passes behind the prompt, and the time of one as a request sees it.
+std::vector<Symbol> decode_symbols(const SteadyState& l) {
+  return {{"d", "passes of a request behind its prompt", number_text(l.decodes)},
+          {"t", "time of a pass, as a request that is answered sees it, s", number_text(l.times->pass.value)}};
+}
+
+Formula steady_each(S s) {
+  const WholeRun w = run_of(s);
+  Formula f{"d*t/(G_a - 1)", decode_symbols(long_run_of(w))};
+  f.own.push_back({"G_a", "tokens of an answer, mean", number_text(mean_load(w.traffic).generate)});
+  return f;
+}
+
+Formula steady_last(S s) {
+  Formula f{"t_first + d*t", decode_symbols(long_run_of(run_of(s)))};
+  f.own.push_back(as_symbol(s, "t_first", "mean time to the first token, s", "steady_state.ttft_s"));
+  return f;
+}
+
+Formula cache_tokens(S s) {
+  const ServingEngine e = serving_engine(s.request());
+  return {"floor(M_kv/(b*m_t))*b",
+          {as_symbol(s, "M_kv", "KV cache, bytes", "engine_memory.kv_cache_bytes"),
+           {"b", "tokens of a block", number_text(e.limits.block_tokens)},
+           {"m_t", "bytes of a token in the caches of all layers", number_text(e.memory.token_cache.value)}}};
+}
+
+Formula sequences_at_once(S s) {
+  const ServingEngine e = serving_engine(s.request());
+  const SchedulerRules& rules = e.rules.scheduler;
+  const Count tokens = usual_tokens(s.request());
+  return {"R_e*min(N_s, floor(B_k/b_s))",
+          {{"R_e", "ranks of an engine that hold requests", number_text(e.rules.ranks)},
+           {"N_s", "sequences that a rank is allowed", number_text(rules.sequences)},
+           {"B_k", "its blocks", number_text(rules.blocks)},
+           {"b_s", "blocks of a sequence", number_text(blocks_of(rules, s.arch().local.reach, tokens))}}};
+}
+
+Formula profiled(S s) {
+  const ProfiledPass p = serving_engine(s.request()).memory.pass;
+  return {"max(M_s + M_h, M_l + 3*M_h)",
+          {{"M_s", "the sampler's bytes of all logits", number_text(p.sampler.value)},
+           {"M_h", "hidden states of the largest pass, bytes", number_text(p.hidden.value)},
+           {"M_l", "the most that one of its layers holds at once, bytes", number_text(p.layer.value)}}};
+}
+
 constexpr std::string_view of_engine = "of one GPU; of a pipeline the stage with room for the fewest tokens";
 constexpr std::string_view passes = "the passes that the run takes, at mean lengths";
 constexpr std::string_view queueing =
-    "Poisson arrivals; Sakasegawa 1977 for a place among N, Pollaczek-Khinchine for one; M/G/infinity for the batch";
+    "Sakasegawa 1977 for a place among N, Pollaczek-Khinchine for one, Allen & Cunneen for arrivals that are not "
+    "Poisson; M/G/infinity for the batch";
 
 constexpr Definition serving_table[] = {
-    {"serving.capacity_req_s", "requests per second that are answered while others wait without end", "requests/s",
+    {"serving.capacity_req_s", "requests per second that are answered while more wait", "requests/s", measured_most,
+     "preemption and the lengths' spread are in it; no less than the run itself answered",
+     "a run in which requests come at random, faster than they are answered", traffic},
+    {"serving.ttft_s.mean", "time from a request's arrival to its first token, mean of all", "s",
      [](S s) {
-       return from_engine(s, "mu_s", "requests over time, in the middle half of such a run", "serving.capacity_req_s");
+       return from_engine(s, "t_1", "mean over the run's requests: end of that pass, less arrival",
+                          "serving.ttft_s.mean");
      },
-     "preemption and the lengths' spread are in it", "a run in which all come at once", traffic},
-    {"steady_state.capacity_req_s", "the same by the limits of a pass", "requests/s",
+     "", "the run, request by request", traffic},
+    {"serving.tpot_s.mean", "time per token behind a request's first, mean of all", "s",
      [](S s) {
-       return from_engine(s, "mu", "the most requests of a pass, over its time", "steady_state.capacity_req_s");
+       return from_engine(s, "t_each",
+                          "mean over requests: from the first token to the last, over the tokens behind it",
+                          "serving.tpot_s.mean");
      },
-     "as many as tokens of a pass, sequences and blocks leave room for", passes, traffic},
+     "by request", "the run, request by request", "traffic with answers of several tokens"},
+    {"serving.itl_s.mean", "time between two tokens of a request, mean of all", "s",
+     [](S s) { return from_engine(s, "t_gap", "mean over tokens", "serving.itl_s.mean"); }, "by token",
+     "the run, request by request", "traffic with answers of several tokens"},
+    {"serving.latency_s.mean", "time from a request's arrival to its last token, mean of all", "s",
+     [](S s) { return from_engine(s, "t_all", "mean over the run's requests", "serving.latency_s.mean"); }, "",
+     "the run, request by request", traffic},
+    {"serving.utilization", "share of the time that a pass runs", "", busy_share, "mean over engines",
+     "the run, pass by pass", traffic},
+    {"serving.goodput_req_s", "requests per second within --slo-ttft and --slo-tpot", "requests/s",
+     [](S s) -> Formula {
+       return {"phi_m*lambda_s",
+               {as_symbol(s, "phi_m", "share of requests within both", "serving.slo_met"),
+                as_symbol(s, "lambda_s", "requests per second that were answered", "serving.throughput_req_s")}};
+     },
+     "a request counts if it meets all limits that were given", "DistServe (arXiv:2401.09670)",
+     "--slo-ttft or --slo-tpot, and traffic"},
+    {"steady_state.capacity_req_s", "the same by the limits of a pass", "requests/s", steady_most,
+     "k: as many as tokens of a pass, sequences and blocks leave room for", passes, traffic},
+    {"steady_state.limit", "what keeps a pass from holding more", "", steady_limit, "requests that begin in a pass",
+     passes, traffic, "named by the least of the three"},
     {"steady_state.rate_req_s", "rate of requests", "requests/s",
      [](S s) {
        return from_engine(s, "lambda", "--rate, that of a log, or of users by Little's law", "steady_state.rate_req_s");
@@ -107,24 +244,25 @@ constexpr Definition serving_table[] = {
        return {"lambda - mu", {rate_of_requests(s), steady_capacity(s)}};
      },
      "", "what comes, less what is answered", "a --rate beyond capacity"},
-    {"steady_state.wait_s", "mean wait until a place is free and the pass that runs has ended", "s",
-     [](S s) { return from_engine(s, "W_q", "seconds, by the formula for several places", "steady_state.wait_s"); },
+    {"steady_state.wait_s", "mean wait until a place is free and the pass that runs has ended", "s", steady_wait,
      queueing, "serve/steady_state.hpp", "a rate below capacity"},
-    {"steady_state.ttft_s", "mean time to the first token", "s",
-     [](S s) { return from_engine(s, "t_first", "the wait, and the passes of the prompt", "steady_state.ttft_s"); },
-     queueing, passes, "a rate below capacity"},
-    {"steady_state.tpot_s", "mean time per token behind it", "s",
-     [](S s) {
-       return from_engine(s, "t_tok", "a pass, as a request that is answered sees it", "steady_state.tpot_s");
-     },
+    {"steady_state.ttft_s", "mean time to the first token", "s", steady_first, queueing, passes,
+     "a rate below capacity"},
+    {"steady_state.tpot_s", "mean time per token behind it", "s", steady_each,
      "the fixed point of a pass and the sequences that come during it", passes, "a rate below capacity"},
-    {"steady_state.latency_s", "mean time to the last token", "s",
-     [](S s) {
-       return from_engine(s, "t_last", "to the first token, and a pass for each further one", "steady_state.latency_s");
-     },
-     "", passes, "a rate below capacity"},
+    {"steady_state.latency_s", "mean time to the last token", "s", steady_last, "", passes, "a rate below capacity"},
     {"engine_memory.kv_cache_bytes", "KV cache of an engine", "bytes", cache_of_engine, of_engine,
      "vLLM, gpu_worker.py (determine_available_memory)", traffic},
+    {"engine_memory.kv_tokens", "tokens in the KV cache, if every layer keeps every token", "", cache_tokens, of_engine,
+     "PagedAttention (arXiv:2309.06180)", traffic},
+    {"engine_memory.most_sequences", "sequences at once, at most", "", sequences_at_once,
+     "of an engine; of prompt and answer as given, with every turn's tokens", "PagedAttention (arXiv:2309.06180)",
+     traffic},
+    {"engine_memory.activations_bytes", "peak of an engine's largest pass", "bytes", profiled, of_engine,
+     "vLLM, gpu_model_runner.py (profile_run); the sampler's bytes per logit fitted to logs of starts", traffic},
+    {"engine_memory.libraries_bytes", "driver, communicators and libraries", "bytes",
+     [](S s) { return from_engine(s, "M_lib", "by version, ranks and device", "engine_memory.libraries_bytes"); },
+     "one GPU", "logs of starts (presets/estimates/engine-memory.json)", "traffic and an engine whose logs are known"},
     {"engine_memory.host_bytes", "weights on the host", "bytes",
      [](S s) {
        return from_engine(s, "M_host", "the offloaded shares of the blocks' weights", "engine_memory.host_bytes");

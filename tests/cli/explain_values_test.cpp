@@ -27,6 +27,11 @@ namespace {
 std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path.ends_with("fits")) return value <= 1 ? "yes" : "no";
   if (e.definition->verdict.starts_with("the smallest")) return value >= 1 ? "reached" : "never";
+  if (e.definition->path == "steady_state.limit")
+    for (const auto& [name, meaning] : {std::pair{"k_t", "tokens of a pass"}, std::pair{"k_s", "sequences in progress"},
+                                        std::pair{"k_b", "blocks of the cache"}})
+      for (const explain::Symbol& s : e.symbols)
+        if (s.name == name && std::stold(s.value) == value) return meaning;
   std::string largest;
   long double most = -1;
   for (const auto& [name, meaning] : {std::pair{"compute", "compute"}, std::pair{"memory", "memory"},

@@ -40,6 +40,31 @@ TEST_CASE("a server needs one kind of traffic", "[serve][cli]") {
           "--think-time is between an answer and the next request; add --users N or --turns N");
 }
 
+TEST_CASE("options that change nothing are refused", "[serve][cli]") {
+  refused(
+      llama + "--rate 3 --policy priority",
+      "--policy priority changes nothing where all requests are alike; give --requests FILE with a \"priority\" for "
+      "each, or leave it out");
+  refused(llama + "--rate 3 --percentile 90",
+          "--percentile changes nothing without --slo-ttft or --slo-tpot; add one, or leave --percentile out");
+}
+
+TEST_CASE("times and numbers beyond what is simulated are refused", "[serve][cli]") {
+  for (const char* rate : {"1e-300", "1e300"})
+    refused(llama + "--rate " + rate,
+            std::string("--rate: expected a rate from 1e-6 to 1e9 requests per second, got \"") + rate + "\"");
+  refused(llama + "--rate 3 --num-requests 1e12",
+          "--num-requests 1000000000000 are more than the 100000000 that are simulated at most; give fewer");
+  refused(
+      llama + "--rate 1000 --duration 1e6s",
+      "--duration at --rate 1000 gives 1e+09 requests, more than the 100000000 that are simulated at most; shorten it");
+  refused(llama + "--rate 3 --slo-ttft 0",
+          "--slo-ttft: expected a time above 0, which no answer is faster than, got \"0\"");
+  refused(llama + "--users 3 --think-time 1e300s", "--think-time: expected a time of at most 1e9 s, got \"1e300s\"");
+  refused(llama + "--rate 3 --arrivals gamma:1e9",
+          "--arrivals: expected a standard deviation of at most 100 times the mean, got \"1e9\"");
+}
+
 TEST_CASE("limits of a server are possible ones", "[serve][cli]") {
   for (const char* p : {"0", "100"})
     refused(
@@ -76,4 +101,10 @@ TEST_CASE("a log that cannot be read is refused with the line", "[serve][cli]") 
               ", line 2: a prefix of 20 tokens is longer than the prompt of 9");
   refused_log("long.csv", columns + "0,9,9\n1,131072,9\n",
               ", line 3: prompt and answer are 131081 tokens, and llama-3.1-8b was made for 131072");
+  refused_log("late.jsonl", "{\"arrival\": 1e30, \"prompt\": 9, \"generated\": 9}\n",
+              ", line 1, \"arrival\": expected seconds, at most 1e+12, got \"1e+30\"");
+  refused_log("slip.jsonl", "{\"arrival\": 0, \"prompt\": 9, \"generated\": 9, \"priorty\": 1}\n",
+              ", line 1: no field is called \"priorty\", did you mean \"priority\"?");
+  refused_log("slip.csv", "arrival,prompt,generated,sesion\n0,9,9,a\n",
+              ": no field is called \"sesion\", did you mean \"session\"?");
 }

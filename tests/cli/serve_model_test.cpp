@@ -28,6 +28,35 @@ TEST_CASE("a pipeline holds the model in parts, and answers in more time than on
           "--pp 33 is more than the 32 layers of llama-3.1-8b; give at most 32");
 }
 
+TEST_CASE("a model of states alone holds as many sequences as states, of any length", "[serve][cli]") {
+  const json::Value r = test::ask("serve falcon-mamba-7b --hardware h100 --rate 1 --num-requests 100");
+  CHECK(r["serving"]["requests"] == 100);
+  CHECK(r["engine_memory"]["states"] > 100);
+  CHECK(r["engine_memory"]["most_sequences"] <= r["engine_memory"]["states"]);
+  CHECK_FALSE(r["engine_memory"].contains("longest_sequence"));
+  const json::Value longer =
+      test::ask("serve falcon-mamba-7b --hardware h100 --rate 1 --num-requests 100 --generate 1000");
+  CHECK(longer["engine_memory"]["most_sequences"] == r["engine_memory"]["most_sequences"]);
+}
+
+TEST_CASE("a cache says how many sequences it holds, and how long ones", "[serve][cli]") {
+  const json::Value plain = served("llama-3.1-8b --hardware h100")["engine_memory"];
+  CHECK(plain["longest_sequence"] == plain["kv_tokens"]);
+  CHECK(plain["most_sequences"] == plain["kv_tokens"].get<Count>() / (2048 + 256));
+  const json::Value windows = served("gemma-3-27b --hardware h100")["engine_memory"];
+  CHECK(windows["longest_sequence"] > 2 * windows["kv_tokens"].get<Count>());
+  CHECK(windows["most_sequences"] > windows["kv_tokens"].get<Count>() / (2048 + 256));
+}
+
+TEST_CASE("the default prompt leaves room for the answer in the context", "[serve][cli]") {
+  const json::Value r = test::ask("serve pythia-6.9b --hardware h200 --rate 0.5 --num-requests 50");
+  CHECK(r["inputs"]["prompt"] == 2048 - 256);
+  const json::Value turns = test::ask("serve pythia-6.9b --hardware h200 --rate 0.5 --num-requests 50 --turns 4");
+  CHECK(turns["inputs"]["prompt"] == 2048 / 4 - 256);
+  refused("serve pythia-6.9b --hardware h200 --rate 0.5 --prompt 2048",
+          "--prompt 2048 and --generate 256 are longer than the context of pythia-6.9b, 2048 tokens; shorten them");
+}
+
 TEST_CASE("offloaded experts leave the GPU and come over the link in every pass", "[serve][offload][cli]") {
   const std::string mixtral = "mixtral-8x7b --hardware h200";
   const json::Value plain = served(mixtral), away = served(mixtral + " --offload experts:0.5");

@@ -71,6 +71,80 @@ TEST_CASE("a rate beyond capacity says how fast the queue grows, and ends", "[se
   CHECK(has(shown(llama + "--rate 1000 --num-requests 2000"), "overload"));
 }
 
+TEST_CASE("times between tokens and times per token are one mean where there is one request", "[serve][cli]") {
+  const json::Value s = test::ask(llama + "--rate 0.005 --num-requests 1 --generate 256")["serving"];
+  CHECK(s["itl_s"]["mean"].get<double>() == Approx(s["tpot_s"]["mean"].get<double>()).epsilon(1e-12));
+}
+
+TEST_CASE("the cache of all engines is never fuller in the mean than at most", "[serve][cli]") {
+  for (const char* engines : {"--replicas 16 --rate 140", "--pools 2P6D --rate 20", "--rate 5"}) {
+    CAPTURE(engines);
+    const json::Value r = test::ask(llama + "--num-requests 2000 " + engines);
+    CHECK(r["serving"]["kv_occupancy"] <= r["serving"]["kv_occupancy_max"]);
+    CHECK(r["serving"]["kv_occupancy_max"] <= 1);
+    for (const json::Value& sample : r["timeline"]) CHECK(sample["kv_occupancy"] <= 1);
+  }
+}
+
+TEST_CASE("a server answers no more than its capacity, and is overloaded only where its queue grew", "[serve][cli]") {
+  for (const char* load : {"--rate 9.4 --num-requests 20000", "--rate 5 --turns 4 --num-requests 20000",
+                           "--rate 1000 --num-requests 3000", "--rate 1000 --num-requests 5"}) {
+    CAPTURE(load);
+    const json::Value s = test::ask(llama + load)["serving"];
+    CHECK(s["throughput_req_s"] <= s["capacity_req_s"]);
+  }
+  CHECK_FALSE(has(shown(llama + "--rate 5 --turns 4 --num-requests 20000"), "overload"));
+  CHECK_FALSE(has(shown(llama + "--rate 1000 --num-requests 5"), "overload"));
+  CHECK(has(shown(llama + "--rate 12 --num-requests 5000"), "overload"));
+}
+
+TEST_CASE("the capacity of replicas is so many times that of one", "[serve][cli]") {
+  const auto capacity = [](const std::string& n) {
+    return test::ask(llama + "--rate 2 --num-requests 500 --replicas " + n)["serving"]["capacity_req_s"].get<double>();
+  };
+  CHECK(capacity("600") == Approx(600 * capacity("1")).epsilon(1e-12));
+}
+
+TEST_CASE("what cannot be is absent: a time per token of answers of one", "[serve][cli]") {
+  const std::string one = llama + "--rate 5 --generate 1 --num-requests 200";
+  const json::Value r = test::ask(one);
+  CHECK_FALSE(r["serving"].contains("tpot_s"));
+  CHECK_FALSE(r["serving"].contains("itl_s"));
+  CHECK_FALSE(r["steady_state"].contains("tpot_s"));
+  CHECK_FALSE(has(shown(one), "per token "));
+}
+
+TEST_CASE("a server that misses its limits says what load keeps them", "[serve][cli]") {
+  const std::string limits = llama + "--num-requests 3000 --slo-ttft ";
+  CHECK(has(shown(limits + "200ms --rate 9"), "instead"));
+  CHECK(has(shown(limits + "1ms --rate 5"), "alone, a request has its first token after"));
+  CHECK_FALSE(has(shown(limits + "1s --rate 1"), "instead"));
+}
+
+TEST_CASE("JSON has the numbers that stand beside others in text", "[serve][cli]") {
+  const json::Value r = test::ask(llama + "--rate 5 --num-requests 300");
+  CHECK(r["serving"]["requests"] == 300);
+  CHECK(r["serving"]["duration_s"].get<double>() * r["serving"]["throughput_req_s"].get<double>() == Approx(300));
+  CHECK(r["serving"]["watts"] == 700);
+  CHECK(r["engine_memory"]["kv_tokens"] == 16 * r["engine_memory"]["blocks"].get<Count>());
+  CHECK(r["inputs"]["max_batched_tokens"] == 8192);
+  CHECK(r["inputs"]["max_seqs"] == 1024);
+  CHECK(r["inputs"]["num_requests"] == 300);
+  CHECK(r["inputs"]["watts"] == 700);
+  CHECK(test::ask(llama + "--rate 5")["inputs"]["num_requests"] == 10'000);
+}
+
+TEST_CASE("the long run knows how requests come, and no fixed batches", "[serve][cli]") {
+  const auto long_run = [](const std::string& options) {
+    return test::ask(llama + "--rate 8 --num-requests 300 " + options)["steady_state"];
+  };
+  CHECK(long_run("--arrivals constant")["wait_s"] < long_run("")["wait_s"]);
+  CHECK(long_run("")["wait_s"] < long_run("--arrivals gamma:4")["wait_s"]);
+  CHECK(long_run("--arrivals gamma:4")["arrivals"] == "gamma:4, in the wait for a place alone");
+  CHECK(long_run("--turns 2")["arrivals"] == "poisson, assumed");
+  CHECK(long_run("--batching static").is_null());
+}
+
 TEST_CASE("a log is served alike from JSON Lines and CSV", "[serve][cli]") {
   std::string lines, table = "arrival,prompt,generated,session,id\n";
   for (int i = 0; i < 40; ++i) {
@@ -92,7 +166,9 @@ TEST_CASE("a server without room says which limit and what would help", "[serve]
   CHECK(r.code == 0);
   CHECK(has(r.out, "fits   no: weights of 131.4 GiB"));
   CHECK(has(r.out, "helps  --tp 2"));
+  CHECK(has(r.out, "and no more is meant"));
   CHECK(test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1 --require-fit").code == 1);
+  CHECK(has(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1").out, "experts=mxfp4"));
 }
 
 TEST_CASE("Ctrl-C prints what is known of a run", "[serve][cli]") {
@@ -101,6 +177,19 @@ TEST_CASE("Ctrl-C prints what is known of a run", "[serve][cli]") {
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
   CHECK(has(r.out, "first token"));
   CHECK((r.code == 0) == !has(r.out, "stopped before the end"));
+}
+
+TEST_CASE("Ctrl-C while requests are drawn ends the drawing", "[serve][cli]") {
+  const test::Ran r = test::signalled(llama + "--rate 5 --num-requests 90M", {SIGINT}, std::chrono::milliseconds(200));
+  CHECK(r.code == 130);
+  CHECK(has(r.out, "stopped before the end"));
+  CHECK(r.seconds_to_end < 5);
+}
+
+TEST_CASE("memory that does not suffice for the requests is named", "[serve][cli]") {
+  const test::Ran r = test::llmcalc(llama + "--rate 5 --num-requests 100M", {.before = "ulimit -v 2000000;"});
+  CHECK(r.code == 2);
+  CHECK(has(r.err, "there is not enough memory for so many requests; give fewer with --num-requests"));
 }
 
 TEST_CASE("a prefix that all prompts share is computed once", "[serve][cli]") {

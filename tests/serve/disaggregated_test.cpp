@@ -30,6 +30,19 @@ TEST_CASE("A prompt's engine gives the first token; the others come after the tr
   CHECK(run.tokens == 4);
 }
 
+TEST_CASE("What a request takes besides passes counts once, though it moves", "[serve][disaggregated]") {
+  PassTimes times = even_times();
+  times.request = 3 * one_second;
+  const RequestTraffic t{.requests = {request(10, 4)}};
+  const Disaggregated moving = pools(1, 1, {.wait = one_second});
+  const ServerRun run = serve(moving, times, times, t);
+  CHECK(run.answers[0].first == 5 * one_second);
+  // The transfer of 1 s follows the prompt's pass at once; then a pass of 1.1 s and two of 1 s.
+  CHECK(run.answers[0].last - run.answers[0].first == one_second * 41 / 10);
+  CHECK(run.gaps.sum() == one_second * 41 / 10);
+  CHECK(run.end == run_of(moving, t).end + times.request);
+}
+
 TEST_CASE("A prompt's engine sends one request after another", "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 2), request(10, 2)}};
   const ServerRun run = run_of(pools(1, 2, {.wait = 5 * one_second}), t);

@@ -3,8 +3,10 @@
 #include "serve/engine_memory.hpp"
 
 #include "calc/memory.hpp"
+#include "serve/fleet.hpp"
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
 
 using namespace llmcalc;
 
@@ -73,25 +75,36 @@ TEST_CASE("A model that does not fit leaves a cache below nothing, and no tokens
   const EngineMemory m = engine_memory(even_llama(), of_16_bits(), {}, Bytes(1000), small, {});
   CHECK(m.kv_cache < Bytes());
   CHECK(m.kv_tokens == 0);
-  CHECK(most_sequences(m, even_llama(), of_16_bits(), {}, 100, small) == 0);
 }
 
 TEST_CASE("A sequence takes whole blocks, and a window one more than fill it", "[engine-memory]") {
-  Arch arch = even_llama();
-  const Bytes token = cache_bytes_per_token(arch, of_16_bits());
-  CHECK(paged_cache(price_holdings(arch, of_16_bits()), 33, 16) == 48 * token);
-  arch.local = {.reach = {.tokens = 20}, .layers = LayerSet::all(arch.layers)};
-  const Prices local = price_holdings(arch, of_16_bits());
-  CHECK(paged_cache(local, 20, 16) == 32 * token);
-  CHECK(paged_cache(local, 33, 16) == 48 * token);  // two blocks for 20 tokens, and one
-  CHECK(paged_cache(local, 10000, 16) == 48 * token);
+  const SchedulerRules whole{.blocks = 15}, window{.blocks = 15, .whole_groups = 0, .limited_groups = 1};
+  const Reach reach{.tokens = 20};
+  CHECK(blocks_of(whole, {}, 33) == 3);
+  CHECK(blocks_of(window, reach, 20) == 2);
+  CHECK(blocks_of(window, reach, 33) == 3);  // two blocks for 20 tokens, and one
+  CHECK(blocks_of(window, reach, 10000) == 3);
 }
 
 TEST_CASE("As many sequences at once as blocks hold, and no more than the engine is allowed", "[engine-memory]") {
-  const Arch arch = even_llama();
-  EngineMemory m = engine_memory(arch, of_16_bits(), {}, gib, small, {});
-  m.kv_cache = 5 * (48 * m.token_cache) + Bytes(1);
-  CHECK(most_sequences(m, arch, of_16_bits(), {}, 33, small) == 5);
-  CHECK(most_sequences(m, arch, of_16_bits(), {}, 49, small) == 3);
-  CHECK(most_sequences(m, arch, of_16_bits(), {}, 1, small) == small.sequences);
+  const SchedulerRules rules{.sequences = 7, .blocks = 15};
+  CHECK(most_sequences(rules, {}, 33) == 5);
+  CHECK(most_sequences(rules, {}, 49) == 3);
+  CHECK(most_sequences(rules, {}, 1) == 7);
+  CHECK(longest_sequence(rules, {}) == 15 * 16);
+}
+
+TEST_CASE("A cache of states alone holds sequences of any length", "[engine-memory]") {
+  const SchedulerRules rules = of_states_alone({.sequences = 100, .prefix_cache = true}, 5);
+  CHECK(longest_sequence(rules, {}) == any_length);
+  CHECK(most_sequences(rules, {}, 1) == 5);
+  CHECK(most_sequences(rules, {}, 1'000'000) == 5);
+  CHECK(longest_sequence(of_states_alone({}, 0), {}) == 0);
+  Count most = 0;
+  const ServerWatch watch{.pass = [&](const PassRecord& p) { most = std::max(most, p.in_progress); }};
+  const RequestTraffic t{.requests = std::vector<ServerRequest>(20, test::request(500, 300))};
+  const ServerRun run = serve({.server = {.scheduler = rules}}, test::even_times(), t, watch);
+  CHECK(most == 5);
+  CHECK(run.most_blocks == 5);
+  CHECK(run.tokens == 20 * 300);
 }

@@ -91,6 +91,26 @@ TEST_CASE("No request is lost, no token is lost, and the cache is never larger t
   CHECK(run.most_blocks <= 260);
 }
 
+TEST_CASE("Gaps between tokens add up to the time from the first token to the last", "[serve][queue]") {
+  const RequestTraffic t = mixed(300);
+  PassTimes growing = even_times();  // a pass takes longer by the keys that it reads
+  growing.decodes[0].push({.key = one_second / 1000});
+  growing.decodes[0].push({.constant = one_second / 4, .key = one_second / 4000});
+  Fleet padded = tight(), ranks = tight();
+  padded.server.scheduler.batching = Batching::fixed;
+  padded.server.scheduler.blocks = 4000;
+  ranks.server.ranks = 3;
+  const RequestTraffic one{.requests = {test::request(10, 200)}};
+  for (const auto& [fleet, traffic] :
+       {std::pair{tight(), &t}, std::pair{padded, &t}, std::pair{ranks, &t}, std::pair{tight(), &one}}) {
+    const ServerRun run = serve(fleet, growing, *traffic);
+    Ticks between = 0;
+    for (const Answer& a : run.answers) between += a.last - a.first;
+    CHECK(run.gaps.sum() == between);
+    CHECK(run.gaps.size() == run.tokens - static_cast<Count>(traffic->requests.size()));
+  }
+}
+
 TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][queue]") {
   const RequestTraffic t = mixed(100);
   Ticks end = 0, rested = 0, present = 0;

@@ -49,6 +49,32 @@ TEST_CASE("A session stays where it was, unless that replica is much busier", "[
   CHECK(router.route(session) != home);  // 9 there, none here
 }
 
+TEST_CASE("All replicas that had a prefix share its requests", "[serve][router]") {
+  Router router(Routing::prefix_aware, 3);
+  ServerRequest r = request(1, 1);
+  r.prefix = 2;
+  std::vector<int> given(3);
+  for (int i = 0; i < 300; ++i) ++given[router.route(r)];
+  for (const int n : given) CHECK(n > 95);  // each took over when another had 8 more, and from then on they take turns
+}
+
+TEST_CASE("A prefix that all share makes no replica wait for others", "[serve][router]") {
+  const auto mean_wait = [](Routing routing) {
+    const RequestTraffic t = open_traffic({.count = 2000,
+                                           .interval = {.kind = Distribution::Kind::exponential, .mean = 0.2},
+                                           .prompt = {.mean = 5},
+                                           .generate = {.mean = 4},
+                                           .prefix_tokens = 40,
+                                           .seed = 4});
+    const SchedulerRules rules{
+        .pass_tokens = 64, .sequences = 64, .block_tokens = 4, .blocks = 400, .prefix_cache = true};
+    const Fleet fleet{.server = {.scheduler = rules}, .replicas = 4, .routing = routing};
+    return served(serve(fleet, even_times(), t), t.requests, 4).first_token.mean;
+  };
+  // Nearly as with the least loaded one: all of them soon have the prefix.
+  CHECK(mean_wait(Routing::prefix_aware) < 1.25 * mean_wait(Routing::least_loaded));
+}
+
 TEST_CASE("Sessions that stay find their tokens in the cache", "[serve][router]") {
   const Served turns = chat(Routing::round_robin), near = chat(Routing::prefix_aware);
   // Turn k of 5 has 40 k + 10 (k - 1) tokens, of which 50 (k - 1) were there before: 500 of 700.

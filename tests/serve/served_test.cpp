@@ -26,7 +26,7 @@ TEST_CASE("Percentiles lie between the two nearest values", "[serve][served]") {
 
 TEST_CASE("Gaps between tokens of a row of passes are those of the passes one by one", "[serve][served]") {
   TokenGaps together, single;
-  together.add(one_second / 10, one_second / 5, 1001, 3);
+  together.add(one_second / 10, one_second / 5, 1001 * (one_second * 3 / 20), 1001, 3);
   for (int i = 0; i <= 1000; ++i) single.add(one_second / 10 + i * (one_second / 10'000), 3);
   CHECK(together.size() == 3003);
   CHECK(together.mean().value == Approx(0.15));
@@ -74,6 +74,18 @@ TEST_CASE("Samples over time add up to the run, however long it is", "[serve][se
     CHECK(presence == Approx(seconds(run.presence).value));
     CHECK(busy == Approx(seconds(run.busy).value));
   }
+}
+
+TEST_CASE("The last sample ends with the run, and padding answers nothing", "[serve][served]") {
+  RequestTraffic t{.requests = {request(10, 50), request(10, 2)}};
+  const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
+  const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);
+  const std::vector<Sample> samples = run.timeline.samples();
+  double tokens = 0;
+  for (const Sample& s : samples) tokens += s.tokens;
+  CHECK((samples.back().start + samples.back().length).value == Approx(seconds(run.end).value));
+  CHECK(samples.back().busy == Approx(1));  // a pass ran to the end
+  CHECK(tokens == Approx(52));
 }
 
 TEST_CASE("Whoever watches can stop a run, and has what is known by then", "[serve][served]") {

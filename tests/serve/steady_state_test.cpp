@@ -53,6 +53,32 @@ TEST_CASE("One request at a time waits as Pollaczek and Khinchine say, exactly",
   }
 }
 
+TEST_CASE("One request at a time has its passes to itself, and a server of that kind is as fast",
+          "[serve][steady-state]") {
+  Chat chat;
+  chat.fleet.server.scheduler.sequences = 1;
+  const double capacity = steady_state(chat.fleet, chat.times, chat.load(0.1)).capacity;
+  const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(capacity / 2));
+  const Served run = chat.simulated(capacity / 2, 200'000);
+  REQUIRE(s.times);
+  CHECK(s.limit == SteadyLimit::sequences);
+  CHECK(s.times->per_token.value == Approx(run.per_token.mean.value).epsilon(1e-3));
+  CHECK(s.times->first_token.value == Approx(run.first_token.mean.value).epsilon(0.02));
+  CHECK(chat.simulated(2 * capacity, 1000).request_rate == Approx(capacity).epsilon(1e-3));
+}
+
+TEST_CASE("The wait for a place follows how even arrivals are", "[serve][steady-state]") {
+  const Fleet alone{.server = {.scheduler = {.pass_tokens = 1 << 20, .sequences = 1}}};
+  const auto wait = [&](double arrivals) {
+    return steady_state(alone, second_per_thousand(),
+                        {.rate = 0.5, .prompt = 1000, .generate = 1, .arrivals = arrivals})
+        .times->wait.value;
+  };
+  CHECK(wait(0) == 0);  // D/D/1: nobody waits
+  CHECK(wait(1) == Approx(0.5));
+  CHECK(wait(16) == Approx(8));
+}
+
 TEST_CASE("Capacity is what a simulated server answers when more comes", "[serve][steady-state]") {
   const Chat chat;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(1));
