@@ -37,4 +37,13 @@ inline LayerSet layers(std::initializer_list<Count> list) {
   return set;
 }
 
+/// Of so many layers those that the list does not name.
+inline LayerSet others_of(Count all, std::initializer_list<Count> list) {
+  const LayerSet named = layers(list);
+  LayerSet set;
+  for (Count i = 0; i < all; ++i)
+    if (!named.contains(i)) set.insert(i);
+  return set;
+}
+
 }  // namespace llmcalc::test
