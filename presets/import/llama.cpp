@@ -105,7 +105,8 @@ Arch apertus(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf ernie4_5/modeling_ernie4_5.py: `use_bias` is that of every projection, the MLP's too; tied by default.
+/// hf ernie4_5/modeling_ernie4_5.py and paddleocr_vl/modeling_paddleocr_vl.py: `use_bias` is that of every projection,
+/// the MLP's too; tied by default.
 Arch ernie4_5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", false);
@@ -259,7 +260,7 @@ std::vector<Family> llama_families() {
       {"ministral3", ministral3, {34, 4096, 32, 8, 128, 14336, 131072, 262144}},
       {"arcee", arcee, {32, 2560, 32, 0, 0, 18432, 32000, 4096}},
       {"apertus", apertus, {32, 4096, 32, 0, 0, 14336, 131072, 65536}},
-      {"ernie4_5", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
+      {"ernie4_5 paddleocr_vl paddleocr_vl_text", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
       {"exaone", exaone, {32, 2048, 32, 0, 0, 0, 102400, 2048, true}},
       {"exaone4 exaone4_5_text", exaone4, {32, 4096, 32, 0, 0, 16384, 102400, 2048}},
       {"exaone_moe", exaone_moe, {32, 4096, 32, 32, 0, 16384, 102400, 2048}},

@@ -112,6 +112,14 @@ TEST_CASE("ERNIE 4.5 VL has the experts for text, and says that those for images
   CHECK(arch(nested).moe.layers == layers({1}));
 }
 
+TEST_CASE("the text models of GLM-OCR and PaddleOCR-VL are GLM-4 without biases and ERNIE 4.5", "[import]") {
+  const Arch glm = arch(R"({"model_type": "glm_ocr", "text_config": {)" + text_keys + "}}");
+  CHECK(glm.norm_placement == NormPlacement::both);
+  CHECK_FALSE(glm.qkv_bias);
+  CHECK(glm.head_dim == 96 / 6);
+  CHECK(arch(R"({"model_type": "paddleocr_vl", "text_config": {)" + text_keys + "}}").tied_head);
+}
+
 TEST_CASE("a thinker's text model is read two objects down", "[import]") {
   const std::string omni = R"({"model_type": "qwen2_5_omni", "thinker_config": {"model_type": "qwen2_5_omni_thinker",
     "text_config": {"model_type": "qwen2_5_omni_text", )" +
