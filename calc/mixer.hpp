@@ -172,6 +172,7 @@ struct Recurrent {
   Count rank = 0;       ///< mamba: of the step's projection; KDA: of decay and gate
   bool convolution_bias = false;
   bool gated_norm = false;      ///< Mamba-2: an RMSNorm of all heads' outputs
+  bool inner_norms = false;     ///< mamba: RMSNorms of the step's low rank, of B and of C (Jamba)
   bool full_rank_gate = false;  ///< KDA: the output gate is one matrix
   Count decays = 0;             ///< KDA: learned logarithms of decay, where they are not one per head
   Count chunk = 0;              ///< tokens that a prompt's or a training step's kernels take at once; 0: one by one

@@ -234,6 +234,11 @@ class Shapes {
   void mamba(const Recurrent& r) {
     convolved("ssm.x", r, r.heads);
     matrix("ssm.select", r.rank + 2 * r.key_dim, r.heads, false);
+    if (r.inner_norms) {
+      scale("ssm.step_norm", r.rank, false);
+      scale("ssm.key_norm", r.key_dim, false);
+      scale("ssm.query_norm", r.key_dim, false);
+    }
     matrix("ssm.step", r.heads, r.rank, true);
     vector("ssm.core.log_decay", r.heads * r.key_dim, Start::zero);
     vector("ssm.core.skip", r.heads, Start::one);

@@ -51,7 +51,9 @@ class Recurrence {
   /// rank of t are projections of all channels.
   Value mamba() {
     Value x = convolved("ssm.x", "ssm.x_conv");
-    Value low = p_.linear("ssm.select", x), step = p_.linear("ssm.step", low);
+    Value low = p_.linear("ssm.select", x);
+    if (r_.inner_norms) return normed_mamba(std::move(x), std::move(low));
+    Value step = p_.linear("ssm.step", low);
     const StateLayout at{.kind = r_.kind,
                          .q = {1, add(r_.rank, r_.key_dim), low.width, 0},
                          .k = {1, r_.rank, low.width, 0},
@@ -59,6 +61,24 @@ class Recurrence {
                          .decay = heads(2, r_.heads, 1),
                          .beta = {}};
     Value y = state("ssm.core", StateRule::state_space, r_.heads, at, {std::move(x), std::move(low), std::move(step)});
+    return gated_out(std::move(y));
+  }
+
+  /// The same with norms of the step's low rank, of B and of C.
+  Value normed_mamba(Value x, Value low) {
+    const Count all = low.width, rows = low.rows, n = r_.key_dim;
+    Value rank = p_.norm("ssm.step_norm", low, {.rows = rows, .width = r_.rank}, all);
+    Value keys = p_.norm("ssm.key_norm", low, {.rows = rows, .width = n}, all, r_.rank);
+    Value queries = p_.norm("ssm.query_norm", std::move(low), {.rows = rows, .width = n}, all, r_.rank + n);
+    Value step = p_.linear("ssm.step", std::move(rank));
+    const StateLayout at{.kind = r_.kind,
+                         .q = {2, 0, n, 0},
+                         .k = {1, 0, n, 0},
+                         .v = heads(0, r_.heads, 1),
+                         .decay = heads(3, r_.heads, 1),
+                         .beta = {}};
+    Value y = state("ssm.core", StateRule::state_space, r_.heads, at,
+                    {std::move(x), std::move(keys), std::move(queries), std::move(step)});
     return gated_out(std::move(y));
   }
 

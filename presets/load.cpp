@@ -71,7 +71,8 @@ Document read_document(const std::string& path) {
   const std::string text = json::file_text(path);
   std::string where = path == json::standard_input ? "standard input" : path;
   refuse_weights(where, text);
-  json::Value value = json::parse(text, where);
+  const bool config = text.find("\"model_type\"") != std::string::npos;  // of transformers, which writes Infinity
+  json::Value value = json::parse(config ? json::without_infinities(text) : text, where);
   return {std::move(where), std::move(value)};
 }
 

@@ -141,6 +141,7 @@ Recurrent read_recurrent(const Object& o) {
       r.key_heads = 1;
       r.key_dim = o.positive("state");
       r.rank = o.positive("rank");
+      r.inner_norms = o.flag_or("inner_norms", false);
       break;
     case RecurrentKind::mamba2:
       r.key_heads = o.positive("groups");
@@ -210,6 +211,7 @@ Value recurrent_json(const Recurrent& r) {
   if (r.kind != RecurrentKind::gated_delta_net && r.kind != RecurrentKind::kimi_delta)
     v["convolution_bias"] = r.convolution_bias;
   if (r.kind == RecurrentKind::mamba2) v["norm"] = r.gated_norm;
+  if (r.inner_norms) v["inner_norms"] = true;
   if (r.full_rank_gate) v["full_rank_gate"] = true;
   if (r.decays > 0) v["decays"] = r.decays;
   if (r.chunk > 0) v["chunk"] = r.chunk;

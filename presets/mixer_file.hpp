@@ -17,7 +17,8 @@
 /// RECURRENT { "kind": "gated_delta_net", "heads", "head_width" (of the values), "key_heads", "key_width", "taps" }
 ///        or { "kind": "kimi_delta", "heads", "head_width", "rank", "taps", "full_rank_gate"?, "decays"? (learned
 ///             logarithms, default: heads) }
-///        or { "kind": "mamba", "channels", "state", "rank", "taps", "convolution_bias" }
+///        or { "kind": "mamba", "channels", "state", "rank", "taps", "convolution_bias",
+///             "inner_norms"? (of the step's rank, of B and of C) }
 ///        or { "kind": "mamba2", "heads", "head_width", "groups", "state", "taps", "convolution_bias", "norm" }
 ///        or { "kind": "short_convolution", "channels", "taps", "convolution_bias" }
 ///           with "chunk"? (tokens that kernels take at once, default 0: one by one) and "state_bytes"? (default 4)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <unordered_set>
@@ -162,6 +163,23 @@ class Builder : public nlohmann::json_sax<Value> {
 };
 
 }  // namespace
+
+std::string without_infinities(std::string_view text) {
+  static constexpr std::array<std::string_view, 3> names = {"-Infinity", "Infinity", "NaN"};
+  std::string out;
+  out.reserve(text.size());
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto named = [&](std::string_view name) { return !quoted && text.substr(i).starts_with(name); };
+    const auto name = std::find_if(names.begin(), names.end(), named);
+    const bool escape = quoted && text[i] == '\\';
+    if (text[i] == '"') quoted = !quoted;
+    const std::size_t taken = name != names.end() ? name->size() : escape ? 2 : 1;
+    out += name != names.end() ? "null" : text.substr(i, taken);
+    i += taken;
+  }
+  return out;
+}
 
 Value parse(std::string_view text, const std::string& where) {
   if (text.size() > max_bytes)

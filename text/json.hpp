@@ -24,6 +24,10 @@ inline constexpr int max_depth = 64;
 /// key, a number that no double holds, nesting past max_depth or text past max_bytes.
 Value parse(std::string_view text, const std::string& where);
 
+/// A text of Python's json as JSON: null in place of Infinity, -Infinity and NaN outside of strings, which no other
+/// parser takes.
+std::string without_infinities(std::string_view text);
+
 /// The path that stands for what is piped into the program.
 inline constexpr std::string_view standard_input = "-";
 

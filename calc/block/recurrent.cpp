@@ -39,14 +39,17 @@ class Recurrence {
   }
 
   /// I channels with a state of N each. The step's projection goes through a low rank, B and C are shared by all
-  /// channels. A_log (I N) and D (I) are numbers of the core.
+  /// channels; Jamba norms all three. A_log (I N) and D (I) are numbers of the core.
   TensorId mamba() {
     const Count i = r_.heads, n = r_.key_dim;
     const TensorId x = convolved("ssm.x", "ssm.x_conv", i, 1);
     const TensorId low = b_.linear("ssm.select", attn, Split::row, x, i, add(r_.rank, mul(2, n)), false);
-    const TensorId step = b_.linear("ssm.step", attn, Split::column, low, r_.rank, i, true);
+    const TensorId rank = inner_norm("ssm.step_norm", r_.rank, low);
+    const TensorId keys = inner_norm("ssm.key_norm", n, low), queries = inner_norm("ssm.query_norm", n, low);
+    const TensorId step = b_.linear("ssm.step", attn, Split::column, rank, r_.rank, i, true);
     const LinearAttention state = core(StateRule::state_space, i, add(mul(i, n), i));
-    const TensorId o = b_.add("ssm.core", attn, state, Split::heads, {x, low, step});
+    const Inputs shared = r_.inner_norms ? Inputs{x, keys, queries, step} : Inputs{x, low, step};
+    const TensorId o = b_.add("ssm.core", attn, state, Split::heads, shared);
     return out("ssm.out", gated("ssm.gate_mul", projected("ssm.gate", i, 1), o));
   }
 
@@ -92,6 +95,10 @@ class Recurrence {
   TensorId through_rank(std::string_view down, std::string_view up) {
     const TensorId low = b_.linear(down, attn, Split::tokens, x_, b_.arch().hidden, r_.rank, false);
     return b_.linear(up, attn, Split::column, low, r_.rank, r_.width(), false, r_.head_dim);
+  }
+  /// An RMSNorm of a part of `low` that is `width` wide; without inner norms `low` itself.
+  TensorId inner_norm(std::string_view name, Count width, TensorId low) {
+    return r_.inner_norms ? b_.add(name, attn, Norm{b_.tokens(), width, width}, Split::tokens, low) : low;
   }
   /// An RMSNorm of every head's output under weights that the heads share.
   TensorId head_norm(std::string_view name, TensorId o) {

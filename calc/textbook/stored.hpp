@@ -301,7 +301,10 @@ class StoredTable {
         return statistics(s_.L_r, Tokens::all, heads, false);
       case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C, summed over the ranks
         all(N(6) * values);
-        return numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
+        numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
+        if (!mixer_.recurrent.inner_norms) return;
+        numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);  // the same behind their norms
+        return statistics(s_.L_r, Tokens::mine, 3, false);
       case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and that after a norm
         all(N(mixer_.recurrent.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
         if (mixer_.recurrent.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);

@@ -294,6 +294,9 @@ class WeightTable {
         matrix(Component::attention, s_.L_r, 1, r.R, values);
         learned(1, values);
         learned(1, values * r.d + values);
+        if (!m_.recurrent.inner_norms) break;
+        inner_norm(s_.L_r, 1, r.R, Place::whole);
+        inner_norm(s_.L_r, 2, r.d, Place::whole);
         break;
       case RecurrentKind::mamba2:  // x, z; B, C; dt; A_log, D, dt_bias
         projection(values, 2);

@@ -1,6 +1,7 @@
 #include "presets/import/config.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -196,6 +197,18 @@ std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::s
   for (Count i = 0; i < arch.layers; ++i)
     if (types[static_cast<std::size_t>(i)] == type) set.insert(i);
   return set;
+}
+
+void require_words(const Config& c, std::string_view key, Keys words) {
+  if (!c.has(key)) return;
+  for (const std::string& word : c.texts(key))
+    if (std::find(words.begin(), words.end(), word) == words.end())
+      c.refuse(fmt::format("\"{}\": expected {}, got \"{}\"", key, fmt::join(words, " or "), word));
+}
+
+std::optional<LayerSet> sparse_typed(const Config& c, const Arch& arch) {
+  require_words(c, "mlp_layer_types", {"dense", "sparse"});
+  return layers_of_type(c, arch, "sparse", "mlp_layer_types");
 }
 
 std::optional<LayerSet> marked_layers(const Config& c, const Arch& arch, std::string_view key) {

@@ -109,6 +109,12 @@ void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,
                                        std::string_view key = "layer_types", bool longer = false);
 
+/// Refuses a word in the list `key` that is none of `words`.
+void require_words(const Config& config, std::string_view key, Keys words);
+
+/// The layers that mlp_layer_types calls sparse, and not dense: those with experts; nothing if the list is absent.
+std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
+
 /// The layers whose entry in the list of numbers `key` is not 0; nothing if the list is absent.
 std::optional<LayerSet> marked_layers(const Config& config, const Arch& arch, std::string_view key);
 

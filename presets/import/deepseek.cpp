@@ -53,10 +53,17 @@ void latent_attention(const Config& c, Arch& a, const Latent& d) {
 
 constexpr Latent deepseek_latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128};
 
-/// hf deepseek_v2/modeling_deepseek_v2.py. Untied by default.
+/// hf deepseek_v2/modeling_deepseek_v2.py. Untied by default. hub deepseek-ai/DeepSeek-OCR, modeling_deepseekv2.py:
+/// under `use_mla` false attention is Llama's.
 Arch deepseek_v2(const Config& c, const Defaults& d) {
-  Arch a = base_arch(c, d);
-  latent_attention(c, a, deepseek_latent);
+  Defaults own = d;
+  const bool latent = c.flag("use_mla", true);
+  if (!latent) own.head_dim = 0;
+  Arch a = base_arch(c, own);
+  if (latent)
+    latent_attention(c, a, deepseek_latent);
+  else
+    a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   deepseek_experts(c, a, {.routed = 64, .shared = 2, .width = 1407});
   return a;
 }
@@ -159,6 +166,27 @@ Arch glm4_moe_lite(const Config& c, const Defaults& d) {
   latent_attention(c, a, {.q_rank = 768, .kv_rank = 512, .nope_dim = 192, .rope_dim = 64, .v_dim = 256});
   deepseek_experts(c, a, {.routed = 64, .shared = 1, .top_k = 4, .width = 1536, .first_dense = 1, .correction = true});
   a.mtp = modules_like_last(c, a);
+  return a;
+}
+
+/// hf mistral4/modeling_mistral4.py: DeepSeek-V3's attention under a router without a load-balancing bias; experts in
+/// every layer unless first_k_dense_replace says otherwise.
+Arch mistral4(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  latent_attention(c, a, {.q_rank = 1024, .kv_rank = 256, .nope_dim = 64, .rope_dim = 64, .v_dim = 128});
+  deepseek_experts(c, a, {.routed = 128, .shared = 1, .top_k = 4, .width = 2048});
+  return a;
+}
+
+/// hf solar_open/modeling_solar_open.py: grouped attention, `attention_bias` on q, k, v only, without norms on q and k;
+/// DeepSeek-V3's mixture in every layer.
+Arch solar_open(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  if (c.count("first_k_dense_replace", 0) > 0)
+    c.refuse("\"first_k_dense_replace\" is above 0; only experts in every layer are known");
+  if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; norms on queries and keys are not known here");
+  a.qkv_bias = c.flag("attention_bias", false);
+  deepseek_experts(c, a, {.routed = 128, .shared = 1, .top_k = 8, .width = 1280, .correction = true});
   return a;
 }
 
@@ -284,6 +312,8 @@ std::vector<Family> deepseek_families() {
       {"minicpm3", minicpm3, {62, 2560, 40, 0, 0, 6400, 73448, 32768, true}},
       {"glm4_moe_lite", glm4_moe_lite, {47, 2048, 20, 0, 64, 10240, 154880, 202752}},
       {"kimi_linear", kimi_linear, {27, 2304, 32, 0, 72, 9216, 163840, 1048576}},
+      {"mistral4", mistral4, {36, 4096, 32, 32, 64, 12288, 131072, 1048576}},
+      {"solar_open", solar_open, {48, 4096, 64, 8, 128, 0, 196608, 131072}},
       {"dots1", dots1, {62, 4096, 32, 0, 0, 10944, 152064, 2048}},
       {"bailing_moe bailing_moe_v2", bailing_moe, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
       {"glm4_moe glm4v_moe_text", glm4_moe, {46, 4096, 96, 8, 128, 10944, 151552, 131072}},

@@ -6,52 +6,96 @@ namespace llmcalc::import {
 
 namespace {
 
-/// The head of the class that `architectures` names; without one, the bare model with its pooler.
-ModelHead bert_head(const Config& c) {
+/// The head of the class that `architectures` names, of those whose names begin with `model`; without one, the bare
+/// model, with BERT's pooler or without.
+ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  const std::string name = named.empty() ? "BertModel" : named.front();
-  if (name == "BertModel") return {.kind = HeadKind::none, .pooler = true};
-  if (name == "BertForMaskedLM") return {.kind = HeadKind::masked_token};
-  if (name == "BertForPreTraining") return {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
-  if (name == "BertForNextSentencePrediction") return {.kind = HeadKind::none, .pooler = true, .sentence_pair = true};
-  c.refuse("\"architectures\" names " + name +
-           ", whose head is not known; expected BertModel, BertForMaskedLM, BertForPreTraining or "
-           "BertForNextSentencePrediction");
+  const std::string name = named.empty() ? model + "Model" : named.front();
+  const bool bert = model == "Bert";
+  if (name == model + "Model") return {.kind = HeadKind::none, .pooler = pooler};
+  if (name == model + "ForMaskedLM") return {.kind = HeadKind::masked_token};
+  if (bert && name == "BertForPreTraining")
+    return {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+  if (bert && name == "BertForNextSentencePrediction")
+    return {.kind = HeadKind::none, .pooler = true, .sentence_pair = true};
+  const std::string more = ", BertForPreTraining or BertForNextSentencePrediction";
+  c.refuse("\"architectures\" names " + name + ", whose head is not known; expected " + model + "Model" +
+           (bert ? ", " : " or ") + model + "ForMaskedLM" + (bert ? more : ""));
 }
 
-/// hf bert/modeling_bert.py. Every token sees all of the sequence; biases everywhere, LayerNorms behind each residual
-/// sum and behind the embedding, to which rows of token types (type_vocab_size, 2) are added.
-Arch bert(const Config& c, const Defaults& d) {
-  if (c.flag("is_decoder", false)) c.refuse("\"is_decoder\" is true; BERT is known as an encoder alone");
-  if (c.text("position_embedding_type", "absolute") != "absolute")
-    c.refuse("\"position_embedding_type\": expected absolute, got " + c.text("position_embedding_type", ""));
-  Arch a = base_arch(c, d);
+/// What BERT's kin have alike: every token sees all of the sequence; biases everywhere, LayerNorms behind each residual
+/// sum and behind the embedding, learned positions.
+void make_encoder(Arch& a, const ModelHead& head) {
   a.bidirectional = true;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
   a.mlp = MlpKind::plain;
-  a.activation = activation(c, {"hidden_act"}, "gelu");
   a.norm = NormKind::layer_norm;
   a.norm_placement = NormPlacement::post;
   a.final_norm = false;
   a.embedding_norm = true;
   a.position = Position::learned;
   a.position_rows = a.context;
+  a.head = head;
+  a.tied_head = head.has_logits() && a.tied_head;
+  a.head_bias = head.has_logits();
+}
+
+/// hf bert/modeling_bert.py. Rows of token types (type_vocab_size, 2) are added to the embedding.
+Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
+  if (c.flag("is_decoder", false)) c.refuse("\"is_decoder\" is true; BERT and its kin are known as encoders alone");
+  if (c.text("position_embedding_type", "absolute") != "absolute")
+    c.refuse("\"position_embedding_type\": expected absolute, got " + c.text("position_embedding_type", ""));
+  Arch a = base_arch(c, d);
+  make_encoder(a, encoder_head(c, model, true));
+  a.activation = activation(c, {"hidden_act"}, "gelu");
   a.token_types = c.size("type_vocab_size", 2);
-  a.head = bert_head(c);
-  a.tied_head = a.head.has_logits() && a.tied_head;
-  a.head_bias = a.head.has_logits();
+  return a;
+}
+Arch bert(const Config& c, const Defaults& d) { return bert_layers(c, d, "Bert"); }
+
+/// BERT whose positions begin behind that of the padding (create_position_ids_from_input_ids): the rows up to
+/// pad_token_id (1) are never those of a token, so that 514 rows are 512 positions.
+Arch roberta_layers(const Config& c, const Defaults& d, const std::string& model) {
+  Arch a = bert_layers(c, d, model);
+  const Count unused = add(c.count("pad_token_id", 1), 1);
+  if (unused >= a.position_rows)
+    c.refuse("\"pad_token_id\": positions begin behind it, and \"max_position_embeddings\" leaves none; lower it");
+  a.context = a.position_rows - unused;
+  return a;
+}
+/// hf roberta/modeling_roberta.py and xlm_roberta/modeling_xlm_roberta.py.
+Arch roberta(const Config& c, const Defaults& d) { return roberta_layers(c, d, "Roberta"); }
+Arch xlm_roberta(const Config& c, const Defaults& d) { return roberta_layers(c, d, "XLMRoberta"); }
+
+/// hf distilbert/modeling_distilbert.py: BERT under other names, without token types and pooler.
+Arch distilbert(const Config& c, const Defaults& d) {
+  if (c.flag("sinusoidal_pos_embds", false))
+    c.refuse("\"sinusoidal_pos_embds\" is true; a stored table of sinusoidal positions is not known");
+  Arch a;
+  a.layers = c.required({"n_layers", "num_hidden_layers"}, d.layers);
+  require_layers(c, a.layers);
+  a.hidden = a.embedding_width = c.required({"dim", "hidden_size"}, d.hidden);
+  a.heads = a.kv_heads = c.required({"n_heads", "num_attention_heads"}, d.heads);
+  if (a.hidden % a.heads != 0) c.refuse("\"dim\" must be a multiple of \"n_heads\"; the heads share it");
+  a.head_dim = a.hidden / a.heads;
+  a.mlp_width = c.size("hidden_dim", d.mlp);
+  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
+  a.context = c.size("max_position_embeddings", d.context);
+  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  make_encoder(a, encoder_head(c, "DistilBert", false));
+  a.activation = activation(c, {"activation"}, "gelu");
   return a;
 }
 
 /// hf t5/modeling_t5.py: num_layers layers of an encoder, then num_decoder_layers of a decoder that reads its result.
 /// RMSNorms before every sub-layer and behind each stack, no biases; heads of d_kv, whatever the hidden size; a table
 /// of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, or "gated-" and one.
-Arch t5(const Config& c, const Defaults& d) {
+Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   Arch a = base_arch(c, d);
   const Count encoder = a.layers;
   a.layers = add(encoder, c.size("num_decoder_layers", encoder));
   require_layers(c, a.layers);
-  const std::string mlp = c.text("feed_forward_proj", "relu");
+  const std::string mlp = c.text("feed_forward_proj", usual_mlp);
   const bool gated = mlp.starts_with("gated-");
   a.mlp = gated ? MlpKind::gated : MlpKind::plain;
   a.activation = named_activation(c, mlp == "gated-gelu" ? "gelu_new" : gated ? mlp.substr(6) : mlp);
@@ -65,13 +109,22 @@ Arch t5(const Config& c, const Defaults& d) {
   a.mixers.push(decoder);
   return a;
 }
+Arch t5(const Config& c, const Defaults& d) { return t5_layers(c, d, "relu"); }
+
+/// hf mt5/modeling_mt5.py: T5 with gated MLPs. The files have a head of their own, as their configs say, whatever the
+/// config class of later versions ties.
+Arch mt5(const Config& c, const Defaults& d) { return t5_layers(c, d, "gated-gelu"); }
 
 }  // namespace
 
 std::vector<Family> encoder_families() {
   return {
       {"t5", t5, {6, 512, 8, 0, 64, 2048, 32128, 512, true}},
+      {"mt5", mt5, {8, 512, 6, 0, 64, 1024, 250112, 512}},
       {"bert", bert, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
+      {"roberta", roberta, {12, 768, 12, 0, 0, 3072, 50265, 512, true}},
+      {"xlm-roberta", xlm_roberta, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
+      {"distilbert", distilbert, {6, 768, 12, 0, 0, 3072, 30522, 512, true}},
   };
 }
 

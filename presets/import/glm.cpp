@@ -19,6 +19,13 @@ Arch glm4(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf glm_ocr/modeling_glm_ocr.py: GLM-4 without biases.
+Arch glm_ocr(const Config& c, const Defaults& d) {
+  Arch a = glm4(c, d);
+  a.qkv_bias = false;
+  return a;
+}
+
 /// hub THUDM/chatglm3-6b and THUDM/glm-4-9b, modeling_chatglm.py: Llama under Megatron's names. `add_qkv_bias` on q, k,
 /// v, `add_bias_linear` on every projection; LayerNorm unless `rmsnorm`; `post_layer_norm` is the norm at the end.
 /// Untied.
@@ -46,6 +53,7 @@ std::vector<Family> glm_families() {
   return {
       {"glm", glm, {40, 4096, 32, 2, 128, 13696, 151552, 131072}},
       {"glm4 glm4v_text", glm4, {40, 4096, 32, 2, 128, 13696, 151552, 131072}},
+      {"glm_ocr_text", glm_ocr, {16, 1024, 16, 8, 0, 4096, 59392, 131072}},
       {"chatglm", chatglm, {28, 4096, 32, 0, 128, 13696, 65024, 2048}},
   };
 }

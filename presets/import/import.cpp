@@ -36,16 +36,21 @@ const std::vector<Family>& families() {
   return all;
 }
 
-/// The model types of a family.
-std::vector<std::string> types(const Family& f) {
-  std::istringstream words{std::string(f.model_types)};
-  return {std::istream_iterator<std::string>(words), {}};
+std::vector<std::string> words(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return {std::istream_iterator<std::string>(in), {}};
 }
+
+bool contains(const std::vector<std::string>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// The model types of a family.
+std::vector<std::string> types(const Family& f) { return words(f.model_types); }
 
 const Family* family_called(const std::string& model_type) {
   for (const Family& f : families())
-    for (const std::string& type : types(f))
-      if (type == model_type) return &f;
+    if (contains(types(f), model_type)) return &f;
   return nullptr;
 }
 
@@ -67,23 +72,42 @@ std::string three_nearest(const std::string& type) {
 
 /// The text model's type inside a composite config that leaves it unsaid: "<outer>_text" unless listed here.
 std::string text_type(const std::string& outer) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> known = {{{"llava", "llama"},
-                                                                                          {"llava_next", "llama"},
-                                                                                          {"video_llava", "llama"},
-                                                                                          {"vipllava", "llama"},
-                                                                                          {"mistral3", "mistral"},
-                                                                                          {"paligemma", "gemma"},
-                                                                                          {"internvl", "qwen2"},
-                                                                                          {"aya_vision", "cohere2"}}};
-  for (const auto& [type, text] : known)
-    if (type == outer) return std::string(text);
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> known = {
+      {{"llava llava_next llava_next_video video_llava vipllava", "llama"},
+       {"idefics3 smolvlm perception_lm deepseek_vl deepseek_vl_hybrid janus voxtral", "llama"},
+       {"mistral3 idefics2", "mistral"},
+       {"paligemma", "gemma"},
+       {"internvl llava_onevision got_ocr2 ovis2 qwen2_audio audioflamingo3", "qwen2"},
+       {"aya_vision cohere2_vision", "cohere2"},
+       {"granite_speech", "granite"},
+       {"lfm2_vl", "lfm2"},
+       {"fuyu", "persimmon"},
+       {"deepseek_vl_v2", "deepseek_v2"}}};
+  for (const auto& [outers, text] : known)
+    if (contains(words(outers), outer)) return std::string(text);
   return outer + "_text";
 }
 
+/// The keys that lead to the text part of a composite config: of hf; of hub OpenGVLab/InternVL3-8B and others; of hub
+/// deepseek-ai/deepseek-vl2; of hf qwen2_5_omni and qwen3_omni_moe, whose thinker is a composite itself.
+std::vector<std::string> text_keys(const Config& c) {
+  for (const char* key : {"text_config", "llm_config", "language_config"})
+    if (c.has(key)) return {key};
+  if (!c.has("thinker_config")) return {};
+  return {"thinker_config", "text_config"};
+}
+
 /// The text part of a composite config as a config of its own; it inherits the tying of the head where it is silent.
-json::Value text_part(const Config& outer) {
-  json::Value text = *outer.find("text_config");
-  if (!text.is_object()) outer.refuse("\"text_config\" is not an object; expected the text model's config");
+/// `where` becomes its place.
+json::Value text_part(const Config& outer, std::string& where) {
+  const json::Value* part = &outer.value();
+  for (const std::string& key : text_keys(outer)) {
+    part = part->is_object() && part->contains(key) ? &(*part)[key] : nullptr;
+    where += ", " + in_quotes(key);
+    if (part == nullptr || !part->is_object())
+      outer.refuse(fmt::format("{} is not an object; expected the text model's config", in_quotes(key)));
+  }
+  json::Value text = *part;
   if (!text.contains("model_type")) text["model_type"] = text_type(outer.text("model_type", ""));
   if (!text.contains("tie_word_embeddings") && outer.has("tie_word_embeddings"))
     text["tie_word_embeddings"] = outer.flag("tie_word_embeddings", true);
@@ -135,6 +159,9 @@ std::string defaults_taken(const Config& c, const Arch& a) {
 std::vector<std::string> caveats(const Config& c, const Arch& a, bool composite) {
   std::vector<std::string> out;
   if (composite) out.emplace_back("text part only: a vision or audio tower beside it is not counted");
+  if (const json::Value* widths = c.find("moe_intermediate_size");
+      widths != nullptr && widths->is_array() && c.text("model_type", "").starts_with("ernie4_5_"))
+    out.emplace_back("experts for text only: those for images, in the same layers, are not counted");
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0 && a.mtp.modules == 0)
     out.push_back(fmt::format("{} multi-token-prediction layer{} beside the model {} not counted", predicted,
@@ -166,6 +193,11 @@ ModelCard import_text(const Config& c, bool composite) {
   return card;
 }
 
+/// Whether a config that states its text model's sizes itself has towers beside it.
+bool sees_or_hears(const Config& c) {
+  return c.has("vision_config") || c.has("audio_config") || c.has("img_processor") || c.has("audio_processor");
+}
+
 void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   import::StoredWeights stored = import::stored_weights(whole, text, card.arch);
   card.weights = stored.formats;
@@ -187,25 +219,28 @@ Runnable import_runnable(const json::Value& config, const std::string& where) {
   const Config c(config, where);
   if (c.has("quantization_config"))
     c.refuse("\"quantization_config\": quantised weights cannot be run; give a checkpoint in fp32, bf16 or fp16");
-  const bool composite = c.has("text_config");
-  const json::Value text = composite ? text_part(c) : config;
-  const Config part(text, composite ? where + ", \"text_config\"" : where, composite);
+  const bool composite = !text_keys(c).empty();
+  std::string place = where;
+  const json::Value text = composite ? text_part(c, place) : config;
+  const Config part(text, place, composite);
   const Arch arch = import_text(part, composite).arch;
   return {part.text("model_type", ""), arch, import::numerics(part, arch)};
 }
 
 ModelCard import_config(const json::Value& config, const std::string& where) {
   const Config c(config, where);
-  if (!c.has("text_config") && !c.has("model_type"))
+  const bool composite = !text_keys(c).empty();
+  if (!composite && !c.has("model_type"))
     c.refuse("\"model_type\" is missing; a Hugging Face config.json names its family there, for example \"llama\"");
   ModelCard card;
-  if (c.has("text_config")) {
-    const json::Value text = text_part(c);
-    const Config part(text, where + ", \"text_config\"", true);
+  if (composite) {
+    std::string place = where;
+    const json::Value text = text_part(c, place);
+    const Config part(text, place, true);
     card = import_text(part, true);
     take_weights(card, c, part);
   } else {
-    card = import_text(c, c.has("vision_config"));
+    card = import_text(c, sees_or_hears(c));
     take_weights(card, c, c);
   }
   card.name = card.title = model_name(c, where);

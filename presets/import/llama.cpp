@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "presets/import/families.hpp"
 
 namespace llmcalc::import {
@@ -103,7 +105,8 @@ Arch apertus(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf ernie4_5/modeling_ernie4_5.py: `use_bias` is that of every projection, the MLP's too; tied by default.
+/// hf ernie4_5/modeling_ernie4_5.py and paddleocr_vl/modeling_paddleocr_vl.py: `use_bias` is that of every projection,
+/// the MLP's too; tied by default.
 Arch ernie4_5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", false);
@@ -118,6 +121,44 @@ Arch hunyuan(const Config& c, const Defaults& d) {
             "q_lora_rank"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
+  return a;
+}
+
+/// The number under `key`, which may be a list with an entry per layer: all of them must be the same.
+Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
+  const json::Value* v = c.find(key);
+  if (v == nullptr || !v->is_array()) return c.size(key, otherwise);
+  const std::vector<Count> all = c.counts(key);
+  if (static_cast<Count>(all.size()) < a.layers)
+    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, all.size()));
+  for (const Count n : all)
+    if (n != all.front())
+      c.refuse(fmt::format("\"{}\" is {} in one layer and {} in another; layers with unlike experts are not known", key,
+                           all.front(), n));
+  return all.front();
+}
+
+/// hf hunyuan_v1_moe/modeling_hunyuan_v1_moe.py, hub tencent/Hunyuan-A13B-Instruct, modeling_hunyuan.py: the dense
+/// model with experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, beside
+/// one shared MLP of intermediate_size.
+Arch hunyuan_moe(const Config& c, const Defaults& d) {
+  Arch a = hunyuan(c, d);
+  if (c.flag("use_cla", false))
+    c.refuse("\"use_cla\" is true; keys and values shared between layers are not known here");
+  if (!c.flag("use_mixed_mlp_moe", true))
+    c.refuse("\"use_mixed_mlp_moe\" is false; only experts beside a shared MLP are known");
+  if (c.count("moe_layer_num_skipped", 0) > 0)
+    c.refuse("\"moe_layer_num_skipped\" is above 0; only experts in every layer are known");
+  if (same_in_all_layers(c, a, "num_shared_expert", 1) != 1)
+    c.refuse("\"num_shared_expert\": expected 1, the shared MLP of \"intermediate_size\"");
+  c.ignore({"moe_drop_tokens", "moe_random_routing_dropped_token"});
+  const Count shared = a.mlp_width;
+  set_experts(a, {.experts = same_in_all_layers(c, a, "num_experts", 1),
+                  .top_k = same_in_all_layers(c, a, "moe_topk", 1),
+                  .width = same_in_all_layers(c, a, "moe_intermediate_size", shared),
+                  .shared_experts = 1,
+                  .shared_width = shared,
+                  .layers = LayerSet::all(a.layers)});
   return a;
 }
 
@@ -158,6 +199,45 @@ Arch exaone4(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// The layers with experts: "sparse" in mlp_layer_types; or those marked in is_moe_layer; or all from
+/// first_k_dense_replace on.
+LayerSet exaone_sparse_layers(const Config& c, const Arch& a) {
+  const Count first = c.count("first_k_dense_replace", c.count("first_last_k_dense_replace", 1));
+  const json::Value* marks = c.find("is_moe_layer");
+  if (const auto typed = sparse_typed(c, a)) return *typed;
+  if (marks == nullptr || marks->is_null()) return LayerSet::every(first, 1, a.layers);
+  if (!marks->is_array() || static_cast<Count>(marks->size()) != a.layers)
+    c.refuse(fmt::format("\"is_moe_layer\": expected a list of one true or false per layer ({})", a.layers));
+  LayerSet set;
+  for (Count i = 0; i < a.layers; ++i) {
+    const json::Value& mark = (*marks)[static_cast<std::size_t>(i)];
+    if (!mark.is_boolean()) c.refuse("\"is_moe_layer\": expected true or false, got " + mark.dump());
+    if (mark.get<bool>()) set.insert(i);
+  }
+  return set;
+}
+
+/// hf exaone_moe/modeling_exaone_moe.py: norms before each half, RMSNorms of the head width on q and k, no biases;
+/// num_shared_experts fused into one MLP; the load-balancing bias is a buffer; three layers in four slide. Rotation in
+/// those alone.
+Arch exaone_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qk_norm = QkNorm::per_head;
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
+  require_words(c, "layer_types", {"full_attention", "sliding_attention"});
+  const auto typed = layers_of_type(c, a, "sliding_attention");
+  if (window > 0) set_reach(a, {window}, typed ? *typed : local_layers(c, a.layers));
+  const Count shared = c.count("num_shared_experts", 1), width = c.size("moe_intermediate_size", 1024);
+  set_experts(a, {.experts = c.size("num_experts", 64),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? width : 0,
+                  .router_correction = true,
+                  .layers = exaone_sparse_layers(c, a)});
+  return a;
+}
+
 /// hub OrionStarAI/Orion-14B-Base, modeling_orion.py: Llama with LayerNorms.
 Arch orion(const Config& c, const Defaults& d) {
   Arch a = llama(c, d);
@@ -180,9 +260,11 @@ std::vector<Family> llama_families() {
       {"ministral3", ministral3, {34, 4096, 32, 8, 128, 14336, 131072, 262144}},
       {"arcee", arcee, {32, 2560, 32, 0, 0, 18432, 32000, 4096}},
       {"apertus", apertus, {32, 4096, 32, 0, 0, 14336, 131072, 65536}},
-      {"ernie4_5", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
+      {"ernie4_5 paddleocr_vl paddleocr_vl_text", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
       {"exaone", exaone, {32, 2048, 32, 0, 0, 0, 102400, 2048, true}},
       {"exaone4 exaone4_5_text", exaone4, {32, 4096, 32, 0, 0, 16384, 102400, 2048}},
+      {"exaone_moe", exaone_moe, {32, 4096, 32, 32, 0, 16384, 102400, 2048}},
+      {"hunyuan_v1_moe", hunyuan_moe, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"orion", orion, {40, 5120, 40, 0, 0, 15360, 84608, 4096}},
       {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},

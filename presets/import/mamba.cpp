@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "presets/import/families.hpp"
 
 namespace llmcalc::import {
@@ -46,12 +48,60 @@ Arch mamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Keys of hf granitemoehybrid and falcon_h1; `heads` and `width`: their number and width where no key says them.
-Recurrent mamba2(const Config& c, bool norm) {
+/// hf mamba2/modeling_mamba2.py: a norm, a Mamba-2 mixer, no MLP; the norm behind the gate whatever rms_norm says.
+/// Untied by default. No key says for how many tokens: Codestral Mamba was tested up to 256k of them (Mistral AI, July
+/// 2024).
+Arch mamba2(const Config& c, const Defaults& d) {
+  Arch a;
+  a.layers = c.required({"num_hidden_layers"}, d.layers);
+  require_layers(c, a.layers);
+  a.hidden = a.embedding_width = c.required({"hidden_size"}, d.hidden);
+  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
+  a.context = d.context;
+  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  refuse_bias(c, {"use_bias"});
+  c.ignore({"rms_norm", "intermediate_size", "norm_before_gate", "time_step_rank"});
+  a.attention = AttentionKind::none;
+  a.recurrent = {.kind = RecurrentKind::mamba2,
+                 .heads = c.size("num_heads", 128),
+                 .head_dim = c.size("head_dim", 64),
+                 .key_heads = c.size("n_groups", 8),
+                 .key_dim = c.size("state_size", 128),
+                 .taps = c.size("conv_kernel", 4),
+                 .convolution_bias = c.flag("use_conv_bias", true),
+                 .gated_norm = true,
+                 .chunk = c.size("chunk_size", 256),
+                 .state_bytes = state_bytes(c)};
+  if (a.recurrent.width() != mul(c.size("expand", 2), a.hidden))
+    c.refuse("\"num_heads\" x \"head_dim\" must be \"expand\" x \"hidden_size\"; they are the same channels");
+  a.norm = NormKind::rms_norm;
+  a.mlp = MlpKind::gated;
+  a.activation = activation(c, {"hidden_act"}, "silu");
+  a.mlps.push({.width = 0, .layers = LayerSet::all(a.layers)});
+  a.position = Position::none;
+  return a;
+}
+
+/// The width of a head: mamba_d_head; where that is absent or "auto", the heads share mamba_d_ssm (absent: `inner`), or
+/// without it mamba_expand x hidden.
+Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
+  const json::Value* said = c.find("mamba_d_head");
+  if (said != nullptr && !said->is_string()) return c.size("mamba_d_head", 64);
+  const bool expanded = c.is_null("mamba_d_ssm") || (inner == 0 && !c.has("mamba_d_ssm"));
+  const Count all = expanded ? mul(c.size("mamba_expand", 2), hidden) : c.size("mamba_d_ssm", inner);
+  if (all % heads != 0)
+    c.refuse("\"mamba_n_heads\": the heads must share all channels (\"mamba_expand\" x \"hidden_size\") evenly");
+  return all / heads;
+}
+
+/// Keys of hf granitemoehybrid, falcon_h1 and bamba. `inner`: the class's default of mamba_d_ssm; 0: it has no such
+/// key.
+Recurrent mamba2_mixer(const Config& c, Count hidden, bool norm, Count inner = 0) {
   refuse_bias(c, {"mamba_proj_bias"});
+  const Count heads = c.size("mamba_n_heads", 128);
   return {.kind = RecurrentKind::mamba2,
-          .heads = c.size("mamba_n_heads", 128),
-          .head_dim = c.size("mamba_d_head", 64),
+          .heads = heads,
+          .head_dim = head_width(c, hidden, heads, inner),
           .key_heads = c.size("mamba_n_groups", 1),
           .key_dim = c.size("mamba_d_state", 256),
           .taps = c.size("mamba_d_conv", 4),
@@ -73,7 +123,7 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   LayerMixer m;
   m.attention = AttentionKind::none;
   m.layers = layers_of_type(c, a, "mamba").value_or(LayerSet::all(a.layers));
-  if (!m.layers.empty()) m.recurrent = mamba2(c, true);
+  if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
   set_mixer(a, m);
   const Count experts = c.count("num_local_experts", 8), width = a.mlp_width;
   a.mlp_width = c.size("shared_intermediate_size", 1024);
@@ -89,6 +139,67 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// mamba_dt_rank; absent or "auto": hidden / 16, rounded up.
+Count step_rank(const Config& c, Count hidden) {
+  const json::Value* said = c.find("mamba_dt_rank");
+  return said == nullptr || said->is_string() ? ceil_div(hidden, 16) : c.size("mamba_dt_rank", 1);
+}
+
+/// The layers i with i % `period` = `offset`.
+LayerSet one_in(const Config& c, const Arch& a, std::string_view period, Count usual, std::string_view offset,
+                Count first) {
+  const Count step = c.size(period, usual), from = c.count(offset, first);
+  if (from >= step)
+    c.refuse(fmt::format("\"{}\" must be below \"{}\": it counts layers of one period", offset, period));
+  return LayerSet::every(from, step, a.layers);
+}
+
+/// hf jamba/modeling_jamba.py: every layer is a mixer, attention without rotation in one of attn_layer_period layers
+/// and Mamba-1 with RMSNorms of the step's low rank, of B and of C in the others, and a gated MLP; in one of
+/// expert_layer_period layers num_experts of them behind a router without bias. A window has no effect there.
+Arch jamba(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  refuse_bias(c, {"mamba_proj_bias"});
+  c.ignore({"use_mamba_kernels", "sliding_window"});
+  a.position = Position::none;
+  const Count channels = mul(c.size("mamba_expand", 2), a.hidden);
+  LayerMixer m;
+  m.attention = AttentionKind::none;
+  m.layers = others(one_in(c, a, "attn_layer_period", 8, "attn_layer_offset", 4), a.layers);
+  m.recurrent = {.kind = RecurrentKind::mamba,
+                 .heads = channels,
+                 .head_dim = 1,
+                 .key_heads = 1,
+                 .key_dim = c.size("mamba_d_state", 16),
+                 .taps = c.size("mamba_d_conv", 4),
+                 .rank = step_rank(c, a.hidden),
+                 .convolution_bias = c.flag("mamba_conv_bias", true),
+                 .inner_norms = true,
+                 .state_bytes = state_bytes(c)};
+  set_mixer(a, m);
+  const LayerSet sparse = one_in(c, a, "expert_layer_period", 2, "expert_layer_offset", 1);
+  const Count experts = c.size("num_experts", 16), top_k = c.size("num_experts_per_tok", 2);
+  if (experts > 1) set_experts(a, {.experts = experts, .top_k = top_k, .width = a.mlp_width, .layers = sparse});
+  return a;
+}
+
+/// hf bamba/modeling_bamba.py: every layer is a mixer, attention in attn_layer_indices (counted from 0; absent: none)
+/// and Mamba-2 in the others, and a gated MLP. Half of each head is rotated; no biases, whatever the config says.
+Arch bamba(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  c.ignore({"attention_bias", "mlp_bias", "mamba_expand", "attn_rotary_emb", "partial_rotary_factor"});
+  LayerSet attention;
+  if (c.has("attn_layer_indices"))
+    for (const Count i : c.counts("attn_layer_indices"))
+      if (i < a.layers) attention.insert(i);
+  LayerMixer m;
+  m.attention = AttentionKind::none;
+  m.layers = others(attention, a.layers);
+  if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
+  set_mixer(a, m);
+  return a;
+}
+
 /// hf falcon_h1/modeling_falcon_h1.py: attention and Mamba-2 read the same norm and are added, then a gated MLP; an
 /// RMSNorm in the mixer only under mamba_rms_norm. mamba_d_ssm is heads x their width. Untied by default.
 Arch falcon_h1(const Config& c, const Defaults& d) {
@@ -97,7 +208,7 @@ Arch falcon_h1(const Config& c, const Defaults& d) {
   refuse_bias(c, {"projectors_bias"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
-  a.recurrent = mamba2(c, c.flag("mamba_rms_norm", false));
+  a.recurrent = mamba2_mixer(c, a.hidden, c.flag("mamba_rms_norm", false), 1024);
   return a;
 }
 
@@ -199,6 +310,9 @@ std::vector<Family> mamba_families() {
   return {
       {"mamba", mamba, {32, 768, 0, 0, 0, 0, 50280, 2048, true}},
       {"falcon_mamba", mamba, {64, 4096, 0, 0, 0, 0, 65024, 8192, true}},
+      {"mamba2", mamba2, {64, 4096, 0, 0, 0, 0, 32768, 256000}},
+      {"jamba", jamba, {32, 4096, 32, 8, 0, 14336, 65536, 262144}},
+      {"bamba", bamba, {32, 4096, 32, 8, 0, 14336, 128000, 262144}},
       {"granitemoehybrid", granitemoehybrid, {32, 4096, 32, 0, 0, 11008, 32000, 131072, true}},
       {"falcon_h1", falcon_h1, {32, 4096, 32, 8, 0, 14336, 128000, 8192}},
       {"nemotron_h", nemotron_h, {52, 4096, 32, 8, 128, 21504, 131072, 4096}},

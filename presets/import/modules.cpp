@@ -4,6 +4,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 
 #include "calc/layer_kinds.hpp"
 
@@ -24,9 +26,26 @@ bool is_glob_of(const std::string& glob, const std::string& path) {
   return fnmatch(glob.c_str(), path.c_str(), 0) == 0 || fnmatch((glob + ".*").c_str(), path.c_str(), 0) == 0;
 }
 
+bool is_plain(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
+
 bool is_plain(const std::string& text) {
-  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
-         std::string::npos;
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
+}
+
+/// The plain text that an expression begins with, "mlp." of "mlp\\.(gate|up)_proj"; a character that may be repeated or
+/// left out is none of it.
+std::string plain_begin(const std::string& pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size();) {
+    const bool dot = pattern.compare(i, 2, "\\.") == 0;
+    const std::size_t next = i + (dot ? 2 : 1);
+    const bool repeated =
+        next < pattern.size() && std::string_view("?*+{").find(pattern[next]) != std::string_view::npos;
+    if ((!dot && !is_plain(pattern[i])) || repeated) break;
+    out += dot ? '.' : pattern[i];
+    i = next;
+  }
+  return out;
 }
 
 /// Whether an expression has alternatives that no brackets enclose.
@@ -45,7 +64,7 @@ bool has_alternatives(const std::string& pattern) {
   return false;
 }
 
-/// Most expressions are ".*name.*": a search for the name anywhere answers sooner than std::regex does.
+/// Most expressions are ".*name.*", or begin so: a search for the name anywhere answers sooner than std::regex does.
 Expression expression(const std::string& pattern) {
   constexpr std::string_view any = ".*";
   Expression e{.regex = std::regex(pattern), .name = {}};
@@ -55,15 +74,25 @@ Expression expression(const std::string& pattern) {
   if (rest.empty() || std::string_view("?*+{").find(rest.front()) != std::string_view::npos) return e;
   e.anywhere = true;
   e.regex = is_plain(rest) ? std::nullopt : std::optional(std::regex(rest));
-  e.name = rest;
+  e.name = plain_begin(rest);
   return e;
+}
+
+constexpr auto from_begin = std::regex_constants::match_continuous;
+
+/// Whether the expression matches from a place on where the text that it begins with stands.
+bool is_matched_anywhere(const Expression& e, const std::string& text) {
+  if (!e.regex) return text.find(e.name) != std::string::npos;
+  if (e.name.empty()) return std::regex_search(text, *e.regex);
+  for (std::size_t at = text.find(e.name); at != std::string::npos; at = text.find(e.name, at + 1))
+    if (std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), *e.regex, from_begin))
+      return true;
+  return false;
 }
 
 bool is_matched(const Expression& e, const std::string& path) {
   const std::string whole = "model." + path;
-  if (!e.regex) return whole.find(e.name) != std::string::npos;
-  if (e.anywhere) return std::regex_search(whole, *e.regex);
-  constexpr auto from_begin = std::regex_constants::match_continuous;
+  if (e.anywhere) return is_matched_anywhere(e, whole);
   return std::regex_search(path, *e.regex, from_begin) || std::regex_search(whole, *e.regex, from_begin);
 }
 

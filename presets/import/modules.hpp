@@ -16,9 +16,9 @@ namespace llmcalc::import {
 
 /// A regular expression of module names.
 struct Expression {
-  std::optional<std::regex> regex{};  ///< none: `name` stands anywhere in what it matches
-  std::string name{};
-  bool anywhere = false;  ///< it matches from any place on, not from the begin alone
+  std::optional<std::regex> regex{};  ///< none: `name` is all of it
+  std::string name{};                 ///< plain text that it begins with, where it matches from any place on
+  bool anywhere = false;              ///< it matches from any place on, not from the begin alone
 };
 
 /// A set of modules: dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular expressions

@@ -43,6 +43,16 @@ Arch olmoe(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf flex_olmo/modeling_flex_olmo.py: OLMo 2 with experts in every layer, router without bias.
+Arch flex_olmo(const Config& c, const Defaults& d) {
+  Arch a = olmo2(c, d);
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 7),
+                  .top_k = c.size("num_experts_per_tok", 5),
+                  .width = a.mlp_width,
+                  .layers = LayerSet::all(a.layers)});
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> olmo_families() {
@@ -50,6 +60,7 @@ std::vector<Family> olmo_families() {
       {"olmo", olmo, {32, 4096, 32, 0, 0, 11008, 50304, 2048}},
       {"olmo2", olmo2, {32, 4096, 32, 0, 0, 11008, 50304, 2048}},
       {"olmo3", olmo3, {32, 4096, 32, 0, 0, 11008, 50304, 2048}},
+      {"flex_olmo", flex_olmo, {32, 4096, 32, 0, 0, 11008, 100352, 4096}},
       {"olmoe", olmoe, {16, 2048, 16, 0, 0, 2048, 50304, 4096}},
   };
 }

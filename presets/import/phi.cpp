@@ -27,6 +27,14 @@ Arch phi3(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf phi4_multimodal/modeling_phi4_multimodal.py, hub microsoft/Phi-4-multimodal-instruct ("phi4mm"): Phi-3 with sizes
+/// at the top level beside those of the towers. The adapters of low rank that it reads images and sound with
+/// (vision_lora, speech_lora) go with the towers.
+Arch phi4_multimodal(const Config& c, const Defaults& d) {
+  c.ignore({"vision_lora", "speech_lora"});
+  return phi3(c, d);
+}
+
 /// hf phimoe/modeling_phimoe.py: experts in every layer, LayerNorms with bias; `attention_bias` on q, k, v and o,
 /// `lm_head_bias` on the head; none in experts and router.
 Arch phimoe(const Config& c, const Defaults& d) {
@@ -48,6 +56,7 @@ std::vector<Family> phi_families() {
   return {
       {"phi", phi, {24, 2048, 32, 0, 0, 8192, 51200, 2048}},
       {"phi3", phi3, {32, 3072, 32, 0, 0, 8192, 32064, 4096}},
+      {"phi4_multimodal phi4mm", phi4_multimodal, {32, 3072, 32, 8, 0, 8192, 200064, 131072}},
       {"phimoe", phimoe, {32, 4096, 32, 8, 0, 6400, 32064, 131072}},
   };
 }

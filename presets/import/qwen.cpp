@@ -92,9 +92,11 @@ std::vector<Family> qwen_families() {
   return {
       {"qwen", qwen, {32, 4096, 32, 0, 128, 22016, 151936, 8192}},
       {"qwen2 qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", qwen2, {32, 4096, 32, 32, 0, 22016, 151936, 32768}},
+      {"qwen2_5_omni_text", qwen2, {28, 3584, 28, 4, 0, 18944, 152064, 32768}},
       {"qwen3 qwen3_vl_text", qwen3, {32, 4096, 32, 32, 128, 22016, 151936, 32768}},
       {"qwen2_moe", qwen2_moe, {24, 2048, 16, 16, 0, 5632, 151936, 32768}},
       {"qwen3_moe qwen3_vl_moe_text", qwen3_moe, {24, 2048, 32, 4, 0, 6144, 151936, 32768}},
+      {"qwen3_omni_moe_text", qwen3_moe, {28, 2048, 28, 4, 0, 18944, 3584, 32768}},
   };
 }
 

@@ -92,6 +92,8 @@ std::vector<Variant> recurrent_variants() {
     all.push_back(with("KDA" + in_chunks, kimi_delta(chunk)));
   }
   all.push_back(with("Mamba-1", mamba()));
+  all.push_back(with("Mamba-1, norms of step, B and C", mamba()));
+  all.back().arch.mixers[0].recurrent.inner_norms = true;
   all.push_back(with("KDA, full rank, again", kimi_delta(3)));
   all.back().arch.mixers[0].recurrent.full_rank_gate = true;
   all.back().plan.recompute = Recompute::full;

@@ -79,6 +79,13 @@ TEST_CASE("a folder called as a preset on Hugging Face is read before the preset
   CHECK(named.name == "llama-3.1-8b");
 }
 
+TEST_CASE("a config.json may hold the Infinity that Python writes, a hardware file may not", "[load]") {
+  const Folder folder;
+  const std::string config = R"({"time_step_limit": [0.0, Infinity], )" + std::string(gpt2_config.substr(1));
+  CHECK(load_model(folder.write("mamba.json", config)).arch.hidden == 768);
+  CHECK_THAT(hardware_refused(folder.write("card.json", R"({"memory": Infinity})")), Catch::Contains("not JSON"));
+}
+
 TEST_CASE("a model file, a config.json and its folder are told apart by their content", "[load]") {
   const Folder folder;
   const std::string config = folder.write("gpt2/config.json", gpt2_config);

@@ -49,6 +49,14 @@ TEST_CASE("a key may be there once in an object, at any depth", "[json]") {
   CHECK(json::parse(R"({"a": {"x": 1}, "b": {"x": 2}, "x": [{"x": 3}, {"x": 4}]})", "f").at("x")[1].at("x") == 4);
 }
 
+TEST_CASE("what Python writes for numbers that JSON lacks becomes null, outside of strings", "[json]") {
+  CHECK(json::without_infinities(R"({"a": [0.0, Infinity], "b": -Infinity, "c": NaN})") ==
+        R"({"a": [0.0, null], "b": null, "c": null})");
+  const std::string strings = R"({"Infinity": "\"NaN\\", "b": "-Infinity \" NaN"})";
+  CHECK(json::without_infinities(strings) == strings);
+  CHECK(json::without_infinities("\"\\") == "\"\\");
+}
+
 TEST_CASE("a number that no double holds is refused", "[json]") {
   CHECK(refusal("{\"a\": 1e400}") == "my.json:1:11: 1e400 is a number that no double holds; write a smaller one");
   CHECK(refusal("[-1e400]") == "my.json:1:7: -1e400 is a number that no double holds; write a smaller one");

@@ -1,0 +1,192 @@
+// Families with experts: published configurations, counted from the shapes of their modules.
+
+#include "tests/presets/tensor_list.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// Table, untied head and last norm.
+Tensors ends(Count vocabulary, Count hidden) {
+  return {{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
+}
+
+/// Routed experts and their router, `shared` experts of the same width fused into one MLP.
+Tensors mixture(Count hidden, Count experts, Count width, Count shared) {
+  return together({gated_mlp("experts", hidden, width, experts),
+                   gated_mlp("shared_experts", hidden, shared * width),
+                   {{"gate", {experts, hidden}}}});
+}
+
+Tensors qk_norms(Count head_dim) { return {{"q_norm", {head_dim}}, {"k_norm", {head_dim}}}; }
+
+// tencent/Hunyuan-A13B-Instruct
+std::string hunyuan() {
+  std::string lists;
+  for (const auto& [key, value] :
+       {std::pair{"moe_intermediate_size", "3072"}, std::pair{"moe_topk", "8"}, std::pair{"num_shared_expert", "1"}}) {
+    lists += std::string(", \"") + key + "\": [";
+    for (int i = 0; i < 32; ++i) lists += std::string(i == 0 ? "" : ", ") + value;
+    lists += "]";
+  }
+  return R"({"architectures": ["HunYuanMoEV1ForCausalLM"], "attention_bias": false, "attention_dropout": 0.1,
+    "attention_head_dim": 128, "cla_share_factor": 2, "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096,
+    "intermediate_size": 3072, "max_position_embeddings": 32768, "mlp_bias": false, "model_type": "hunyuan_v1_moe",
+    "moe_drop_tokens": false, "moe_layer_num_skipped": 0, "moe_random_routing_dropped_token": false,
+    "norm_type": "rms", "num_attention_heads": 32, "num_experts": 64, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true,
+    "torch_dtype": "bfloat16", "use_cla": false, "use_mixed_mlp_moe": true, "use_qk_norm": true,
+    "vocab_size": 128167)" +
+         lists + "}";
+}
+
+// LGAI-EXAONE/K-EXAONE-236B-A23B; its lists, one entry per layer, put in by the test.
+json::Value exaone() {
+  json::Value c = json::parse(R"({"architectures": ["ExaoneMoEForCausalLM"], "attention_dropout": 0.0,
+    "first_last_k_dense_replace": 1, "head_dim": 128, "hidden_act": "silu", "hidden_size": 6144,
+    "intermediate_size": 18432, "max_position_embeddings": 262144, "model_type": "exaone_moe",
+    "moe_intermediate_size": 2048, "n_group": 1, "norm_topk_prob": true, "num_attention_heads": 64,
+    "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48, "num_key_value_heads": 8,
+    "num_nextn_predict_layers": 1, "num_shared_experts": 1, "rms_norm_eps": 1e-05, "rope_theta": 1000000,
+    "routed_scaling_factor": 2.5, "scoring_func": "sigmoid", "sliding_window": 128,
+    "sliding_window_pattern": "LLLG", "tie_word_embeddings": false, "topk_group": 1, "topk_method": "noaux_tc",
+    "vocab_size": 153600})",
+                              "c.json");
+  for (int i = 0; i < 48; ++i) {
+    c["is_moe_layer"].push_back(i > 0);
+    c["layer_types"].push_back(i % 4 == 3 ? "full_attention" : "sliding_attention");
+  }
+  return c;
+}
+
+// upstage/Solar-Open-100B
+const std::string solar = R"({"model_type": "solar_open", "partial_rotary_factor": 1.0, "hidden_size": 4096,
+  "num_hidden_layers": 48, "num_attention_heads": 64, "head_dim": 128, "num_key_value_heads": 8,
+  "vocab_size": 196608, "intermediate_size": 10240, "moe_intermediate_size": 1280, "rms_norm_eps": 1e-05,
+  "rope_theta": 1000000, "max_position_embeddings": 131072, "n_routed_experts": 128, "n_shared_experts": 1,
+  "norm_topk_prob": true, "routed_scaling_factor": 1.0, "num_experts_per_tok": 8, "tie_word_embeddings": false,
+  "first_k_dense_replace": 0, "rope_scaling": {"type": "yarn", "factor": 2.0,
+  "original_max_position_embeddings": 65536}})";
+
+// arcee-ai/Trinity-Mini
+const std::string trinity = R"({"architectures": ["AfmoeForCausalLM"], "attention_dropout": 0.0,
+  "global_attn_every_n_layers": 4, "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048,
+  "intermediate_size": 6144, "max_position_embeddings": 131072, "model_type": "afmoe", "moe_intermediate_size": 1024,
+  "mup_enabled": true, "n_group": 1, "num_attention_heads": 32, "num_dense_layers": 2, "num_expert_groups": 1,
+  "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 32, "num_key_value_heads": 4,
+  "num_limited_groups": 1, "num_shared_experts": 1, "rms_norm_eps": 1e-05, "rope_theta": 10000, "route_norm": true,
+  "route_scale": 2.826, "score_func": "sigmoid", "sliding_window": 2048, "tie_word_embeddings": false,
+  "topk_group": 1, "use_grouped_mm": true, "vocab_size": 200192})";
+
+// allenai/FlexOlmo-7x7B-1T
+const std::string flex_olmo = R"({"architectures": ["FlexOlmoForCausalLM"], "attention_bias": false,
+  "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 4096,
+  "model_type": "flex_olmo", "norm_topk_prob": false, "num_attention_heads": 32, "num_experts": 7,
+  "num_experts_per_tok": 5, "num_hidden_layers": 32, "num_key_value_heads": 32, "rms_norm_eps": 1e-06,
+  "rope_theta": 500000, "tie_word_embeddings": false, "vocab_size": 100352})";
+
+// mistralai/Mistral-Small-4-119B-2603
+const std::string mistral4 = R"({"architectures": ["Mistral3ForConditionalGeneration"], "model_type": "mistral3",
+  "text_config": {"attention_bias": false, "first_k_dense_replace": 0, "head_dim": 128, "hidden_act": "silu",
+  "hidden_size": 4096, "intermediate_size": 12288, "kv_lora_rank": 256, "max_position_embeddings": 1048576,
+  "model_type": "mistral4", "moe_intermediate_size": 2048, "n_group": 1, "n_routed_experts": 128,
+  "n_shared_experts": 1, "norm_topk_prob": true, "num_attention_heads": 32, "num_experts_per_tok": 4,
+  "num_hidden_layers": 36, "num_key_value_heads": 32, "q_lora_rank": 1024, "qk_nope_head_dim": 64,
+  "qk_rope_head_dim": 64, "rms_norm_eps": 1e-06, "rope_interleave": true, "routed_scaling_factor": 1.0,
+  "tie_word_embeddings": false, "topk_group": 1, "v_head_dim": 128, "vocab_size": 131072},
+  "vision_config": {"hidden_size": 1024, "num_hidden_layers": 24}})";
+
+}  // namespace
+
+TEST_CASE("Hunyuan-A13B has the parameters of its modules", "[import][family]") {
+  const Tensors layer = together({projections(4096, 32, 8, 128),
+                                  qk_norms(128),
+                                  gated_mlp("shared_mlp", 4096, 3072),
+                                  gated_mlp("experts", 4096, 3072, 64),
+                                  {{"gate.wg", {64, 4096}}, {"norms", {4096}, 2}}});
+  const Arch a = check_tensors(
+      hunyuan(), together({in_layers(32, layer), {{"embed_tokens", {128167, 4096}}, {"norm", {4096}}}}), 80393183232);
+  CHECK(a.moe.top_k == 8);
+}
+
+TEST_CASE("Hunyuan's layers have experts alike beside one MLP, or are refused", "[import][family]") {
+  const auto says = [](const char* more) { return refusal(small("hunyuan_v1_moe", more)); };
+  CHECK(arch(small("hunyuan_v1_moe", R"("num_experts": 4, "moe_topk": 2)")).moe.width == 256);
+  CHECK(says(R"("num_experts": [4, 4, 4, 4, 4, 4, 4, 8])") ==
+        "c.json: \"num_experts\" is 4 in one layer and 8 in another; layers with unlike experts are not known");
+  CHECK_THAT(says(R"("moe_topk": [1, 1])"), Catch::Contains("expected one entry per layer (8), got 2"));
+  CHECK_THAT(says(R"("use_cla": true)"), Catch::Contains("\"use_cla\" is true"));
+  CHECK_THAT(says(R"("use_mixed_mlp_moe": false)"), Catch::Contains("\"use_mixed_mlp_moe\" is false"));
+  CHECK_THAT(says(R"("moe_layer_num_skipped": 1)"), Catch::Contains("\"moe_layer_num_skipped\""));
+  CHECK_THAT(says(R"("num_shared_expert": 2)"), Catch::Contains("\"num_shared_expert\": expected 1"));
+}
+
+TEST_CASE("K-EXAONE has the parameters of its modules, experts in all layers but the first", "[import][family]") {
+  const Tensors attention = together({projections(6144, 64, 8, 128), qk_norms(128), {{"norms", {6144}, 2}}});
+  const Arch a = check_tensors(exaone().dump(),
+                               together({in_layers(48, attention), in_layers(47, mixture(6144, 128, 2048, 1)),
+                                         gated_mlp("layers.0.mlp", 6144, 18432), ends(153600, 6144)}),
+                               236571150336);
+  CHECK(a.norm_placement == NormPlacement::pre);
+  CHECK(a.local == LocalAttention{{128}, others_of(48, {3, 7, 11, 15, 19, 23, 27, 31, 35, 39, 43, 47})});
+  CHECK(imported(exaone().dump()).caveats.front() == "1 multi-token-prediction layer beside the model is not counted");
+}
+
+TEST_CASE("EXAONE's experts are where its lists or its first dense layers say", "[import][family]") {
+  const auto sparse = [](const char* more) { return arch(small("exaone_moe", more)).moe.layers; };
+  CHECK(sparse("") == LayerSet::every(1, 1, 8));
+  CHECK(sparse(R"("first_k_dense_replace": 3)") == LayerSet::every(3, 1, 8));
+  CHECK(sparse(R"("first_last_k_dense_replace": 2)") == LayerSet::every(2, 1, 8));
+  CHECK(sparse(R"("is_moe_layer": [false, true, false, true, false, true, false, true])") == layers({1, 3, 5, 7}));
+  CHECK(sparse(R"("mlp_layer_types": ["dense", "dense", "dense", "dense", "dense", "dense", "dense", "sparse"],
+    "first_k_dense_replace": 1)") == layers({7}));
+  CHECK_THAT(refusal(small("exaone_moe", R"("mlp_layer_types": ["moe"])")),
+             Catch::Contains("\"mlp_layer_types\": expected dense or sparse, got \"moe\""));
+  CHECK_THAT(refusal(small("exaone_moe", R"("layer_types": ["chunked_attention"])")),
+             Catch::Contains("expected full_attention or sliding_attention, got \"chunked_attention\""));
+  CHECK_THAT(refusal(small("exaone_moe", R"("is_moe_layer": [true])")), Catch::Contains("per layer (8)"));
+  CHECK_THAT(refusal(small("exaone_moe", R"("is_moe_layer": [1, 0, 0, 0, 0, 0, 0, 0])")),
+             Catch::Contains("expected true or false, got 1"));
+}
+
+TEST_CASE("Solar Open has the parameters of its modules", "[import][family]") {
+  const Tensors layer = together({projections(4096, 64, 8, 128), mixture(4096, 128, 1280, 1), {{"norms", {4096}, 2}}});
+  check_tensors(solar, together({in_layers(48, layer), ends(196608, 4096)}), 102651793408);
+  CHECK(arch(small("solar_open", R"("attention_bias": true)")).qkv_bias);
+  CHECK_FALSE(arch(small("solar_open", R"("attention_bias": true)")).attention_out_bias);
+  CHECK_THAT(refusal(small("solar_open", R"("first_k_dense_replace": 1)")), Catch::Contains("experts in every layer"));
+  CHECK_THAT(refusal(small("solar_open", R"("use_qk_norm": true)")), Catch::Contains("\"use_qk_norm\" is true"));
+}
+
+TEST_CASE("Trinity has the parameters of its modules, a gate on attention and four norms", "[import][family]") {
+  const Tensors layer =
+      together({projections(2048, 32, 4, 128), qk_norms(128), {{"gate_proj", {32 * 128, 2048}}, {"norms", {2048}, 4}}});
+  const Arch a = check_tensors(trinity,
+                               together({in_layers(32, layer), in_layers(2, gated_mlp("mlp", 2048, 6144)),
+                                         in_layers(30, mixture(2048, 128, 1024, 1)), ends(200192, 2048)}),
+                               26123970560);
+  CHECK(a.local == LocalAttention{{2048}, others_of(32, {3, 7, 11, 15, 19, 23, 27, 31})});
+  CHECK(a.moe.router_correction);
+}
+
+TEST_CASE("FlexOlmo has the parameters of its modules", "[import][family]") {
+  const Tensors layer = together({projections(4096, 32, 32, 128),
+                                  gated_mlp("experts", 4096, 11008, 7),
+                                  {{"q_norm", {4096}}, {"k_norm", {4096}}, {"gate", {7, 4096}}, {"norms", {4096}, 2}}});
+  const Arch a = check_tensors(flex_olmo, together({in_layers(32, layer), ends(100352, 4096)}), 33270665216);
+  CHECK(a.norm_placement == NormPlacement::output);
+  CHECK(a.moe.top_k == 5);
+}
+
+TEST_CASE("Mistral Small 4 has the parameters of its text model's modules", "[import][family]") {
+  const Tensors attention = {{"q_a_proj", {1024, 4096}},     {"q_a_layernorm", {1024}},
+                             {"q_b_proj", {32 * 128, 1024}}, {"kv_a_proj_with_mqa", {256 + 64, 4096}},
+                             {"kv_a_layernorm", {256}},      {"kv_b_proj", {32 * (64 + 128), 256}},
+                             {"o_proj", {4096, 32 * 128}},   {"norms", {4096}, 2}};
+  const Arch a = check_tensors(
+      mistral4, together({in_layers(36, together({attention, mixture(4096, 128, 2048, 1)})), ends(131072, 4096)}),
+      118972826624);
+  CHECK(cache_elements_per_token(a) == 36 * (256 + 64));
+  CHECK_FALSE(a.moe.router_correction);
+}

@@ -1,0 +1,149 @@
+// Configs whose text model is a part.
+
+#include "tests/catch.hpp"
+#include "tests/presets/import_text.hpp"
+#include "tests/presets/tensor_list.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// Keys that any Llama-like text model states.
+const std::string text_keys = R"("hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 6,
+  "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000)";
+
+/// A layer of Qwen 2 or of Phi-3: grouped attention, biases on q, k, v where there are some, a gated MLP.
+Tensors layer(Count hidden, Count heads, Count kv_heads, Count width, bool biases) {
+  const Count d = 128;
+  return together({projections(hidden, heads, kv_heads, d),
+                   gated_mlp("mlp", hidden, width),
+                   {{"norms", {hidden}, 2}, {"biases", {(heads + 2 * kv_heads) * d}, biases ? 1 : 0}}});
+}
+
+// OpenGVLab/InternVL3-8B, its language model
+const std::string internvl = R"({"architectures": ["InternVLChatModel"], "model_type": "internvl_chat",
+  "downsample_ratio": 0.5, "dynamic_image_size": true, "select_layer": -1, "use_backbone_lora": 0, "use_llm_lora": 0,
+  "llm_config": {"architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "hidden_act": "silu",
+  "hidden_size": 3584, "intermediate_size": 18944, "max_position_embeddings": 32768, "max_window_layers": 70,
+  "model_type": "qwen2", "moe_config": null, "num_attention_heads": 28, "num_hidden_layers": 28,
+  "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "sliding_window": null, "tie_word_embeddings": false,
+  "use_sliding_window": false, "vocab_size": 151674}, "vision_config": {"hidden_size": 1024}})";
+
+// microsoft/Phi-4-multimodal-instruct
+const std::string phi4mm = R"({"architectures": ["Phi4MMForCausalLM"], "attention_bias": false,
+  "audio_processor": {"name": "cascades"}, "embd_layer": {"embedding_cls": "image_audio"}, "full_attn_mod": 1,
+  "hidden_act": "silu", "hidden_size": 3072, "img_processor": null, "intermediate_size": 8192,
+  "interpolate_factor": 1, "lm_head_bias": false, "max_position_embeddings": 131072, "mlp_bias": false,
+  "model_type": "phi4mm", "num_attention_heads": 24, "num_hidden_layers": 32, "num_key_value_heads": 8,
+  "original_max_position_embeddings": 4096, "partial_rotary_factor": 0.75, "rms_norm_eps": 1e-05,
+  "sliding_window": 262144, "speech_lora": {"dp": 0.01, "r": 320}, "tie_word_embeddings": true,
+  "vision_lora": {"dp": 0.0, "r": 256}, "vocab_size": 200064})";
+
+// baidu/ERNIE-4.5-VL-28B-A3B-PT
+const std::string ernie = R"({"architectures": ["Ernie4_5_VLMoeForConditionalGeneration"], "hidden_act": "silu",
+  "hidden_size": 2560, "intermediate_size": 12288, "max_position_embeddings": 131072,
+  "model_type": "ernie4_5_moe_vl", "moe_capacity": [128, 128, 128], "moe_gate": "topk",
+  "moe_intermediate_size": [1536, 512], "moe_k": 6, "moe_layer_end_index": [29, 28], "moe_layer_interval": 1,
+  "moe_layer_start_index": [1, 1], "moe_num_experts": [64, 64], "moe_num_shared_experts": 2,
+  "moe_use_aux_free": true, "num_attention_heads": 20, "num_hidden_layers": 28, "num_key_value_heads": 4,
+  "rms_norm_eps": 1e-05, "tie_word_embeddings": true, "use_bias": false, "vision_config": {"depth": 32},
+  "vocab_size": 103424})";
+
+}  // namespace
+
+TEST_CASE("the text part of a composite config is read and said to be a part", "[import]") {
+  const std::string text = R"({"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 6, "head_dim": 16,
+    "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000})";
+  const auto wrapped = [&](const std::string& type) {
+    return imported(R"({"model_type": ")" + type + R"(", "text_config": )" + text + "}");
+  };
+  CHECK(wrapped("gemma3").arch.qk_norm == QkNorm::per_head);
+  CHECK(wrapped("gemma3").caveats[0] == "text part only: a vision or audio tower beside it is not counted");
+  // gemma3_text's defaults: 131072 positions, a window of 4096 on five layers of six.
+  CHECK_THAT(wrapped("gemma3").caveats[1],
+             Catch::Contains("the family's defaults count: max_position_embeddings 131072"));
+  CHECK(wrapped("llama4").arch.has_experts());
+  CHECK(wrapped("llava").arch.layers == 2);
+  const ModelCard any = imported(R"({"model_type": "something_new", "tie_word_embeddings": true, "text_config":
+    {"model_type": "llama", "num_hidden_layers": 2}})");
+  CHECK(any.arch.layers == 2);
+  CHECK(any.arch.tied_head);
+  CHECK(refusal(R"({"model_type": "new", "text_config": {"vocab_size": 5}})").find("\"new_text\"") !=
+        std::string::npos);
+  CHECK(refusal(R"({"model_type": "new", "text_config": 5})").find("\"text_config\" is not an object") !=
+        std::string::npos);
+}
+
+TEST_CASE("the language model of InternVL is read in its llm_config", "[import][family]") {
+  check_tensors(internvl,
+                together({in_layers(28, layer(3584, 28, 4, 18944, true)),
+                          {{"embed_tokens", {151674, 3584}}, {"lm_head", {151674, 3584}}, {"norm", {3584}}}}),
+                7612820992);
+  CHECK(imported(internvl).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
+  CHECK_THAT(refusal(R"({"model_type": "internvl_chat", "llm_config": {"model_type": "internlm9"}})"),
+             Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not known"));
+}
+
+TEST_CASE("Phi-4 multimodal is Phi-3 with sizes beside those of its towers", "[import][family]") {
+  check_tensors(
+      phi4mm,
+      together({in_layers(32, layer(3072, 24, 8, 8192, false)), {{"embed_tokens", {200064, 3072}}, {"norm", {3072}}}}),
+      3836021760);
+  CHECK(imported(phi4mm).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
+  CHECK_FALSE(arch(small("phi4_multimodal", "")).tied_head);
+}
+
+TEST_CASE("ERNIE 4.5 VL has the experts for text, and says that those for images are not counted", "[import][family]") {
+  const Tensors experts = together(
+      {gated_mlp("experts", 2560, 1536, 64), gated_mlp("shared_experts", 2560, 2 * 1536), {{"gate", {64, 2560}}}});
+  const Arch a =
+      check_tensors(ernie,
+                    together({in_layers(28, together({projections(2560, 20, 4, 128), {{"norms", {2560}, 2}}})),
+                              in_layers(27, experts),
+                              gated_mlp("layers.0.mlp", 2560, 12288),
+                              {{"embed_tokens", {103424, 2560}}, {"norm", {2560}}}}),
+                    21825436160);
+  CHECK(a.moe.layers == LayerSet::every(1, 1, 28));
+  CHECK(imported(ernie).caveats[1] == "experts for text only: those for images, in the same layers, are not counted");
+  const std::string nested = R"({"model_type": "ernie4_5_vl_moe", "text_config": {)" + text_keys +
+                             R"(, "moe_intermediate_size": [64, 32], "mlp_layer_types": ["dense", "sparse"]}})";
+  CHECK(arch(nested).moe.width == 64);
+  CHECK(arch(nested).moe.layers == layers({1}));
+}
+
+TEST_CASE("the text models of GLM-OCR and PaddleOCR-VL are GLM-4 without biases and ERNIE 4.5", "[import]") {
+  const Arch glm = arch(R"({"model_type": "glm_ocr", "text_config": {)" + text_keys + "}}");
+  CHECK(glm.norm_placement == NormPlacement::both);
+  CHECK_FALSE(glm.qkv_bias);
+  CHECK(glm.head_dim == 96 / 6);
+  CHECK(arch(R"({"model_type": "paddleocr_vl", "text_config": {)" + text_keys + "}}").tied_head);
+}
+
+TEST_CASE("a thinker's text model is read two objects down", "[import]") {
+  const std::string omni = R"({"model_type": "qwen2_5_omni", "thinker_config": {"model_type": "qwen2_5_omni_thinker",
+    "text_config": {"model_type": "qwen2_5_omni_text", )" +
+                           text_keys + "}}}";
+  CHECK(arch(omni).qkv_bias);
+  CHECK(arch(omni).layers == 2);
+  CHECK(refusal(R"({"model_type": "qwen2_5_omni", "thinker_config": {"model_type": "x"}})") ==
+        "c.json: \"text_config\" is not an object; expected the text model's config");
+}
+
+TEST_CASE("a language model's type that a composite leaves unsaid is its class's default", "[import]") {
+  const auto inner = [](const std::string& outer, const char* key) {
+    return arch(R"({"model_type": ")" + outer + "\", \"" + key + "\": {" + text_keys + "}}");
+  };
+  CHECK_FALSE(inner("idefics3", "text_config").qkv_bias);
+  CHECK(inner("llava_onevision", "text_config").qkv_bias);
+  CHECK(inner("cohere2_vision", "text_config").block == BlockKind::parallel);
+  CHECK(inner("lfm2_vl", "text_config").qk_norm == QkNorm::per_head);
+}
+
+TEST_CASE("DeepSeek's language models without latent attention have Llama's", "[import]") {
+  const Arch a = arch(R"({"model_type": "deepseek_vl_v2", "language_config": {)" + text_keys +
+                      R"(, "use_mla": false, "num_experts_per_tok": 2, "n_routed_experts": 4}})");
+  CHECK(a.attention == AttentionKind::grouped);
+  CHECK(a.head_dim == 96 / 6);
+  CHECK(a.moe.experts == 4);
+}

@@ -1,0 +1,159 @@
+// BERT and its kin, T5.
+
+#include "tests/catch.hpp"
+#include "tests/presets/import_text.hpp"
+#include "tests/presets/tensor_list.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// A layer of BERT's kin with biases everywhere and two LayerNorms.
+Tensors encoder_layer(Count hidden, Count width) {
+  return {{"query, key, value, output", {hidden, hidden}, 4},
+          {"their biases", {hidden}, 4},
+          {"intermediate", {width, hidden}},
+          {"intermediate.bias", {width}},
+          {"output", {hidden, width}},
+          {"output.bias", {hidden}},
+          {"LayerNorm.weight, .bias", {hidden}, 4}};
+}
+
+/// Tables, LayerNorm behind them.
+Tensors embeddings(Count vocabulary, Count positions, Count types, Count hidden) {
+  return {{"word_embeddings", {vocabulary, hidden}},
+          {"position_embeddings", {positions, hidden}},
+          {"token_type_embeddings", {types, hidden}},
+          {"LayerNorm.weight, .bias", {hidden}, 2}};
+}
+
+/// Dense layer and LayerNorm before the tied head, whose bias is its own.
+Tensors masked_head(Count vocabulary, Count hidden) {
+  return {{"dense", {hidden, hidden}}, {"dense.bias", {hidden}}, {"layer_norm", {hidden}, 2}, {"bias", {vocabulary}}};
+}
+
+/// A stack of T5's layers, heads of d_kv, with a table of distances and a last norm; in a decoder attention twice.
+Tensors t5_stack(Count layers, Count hidden, Count heads, Count d_kv, Count width, bool decodes) {
+  const Count attentions = decodes ? 2 : 1;
+  return together({in_layers(layers, {{"q, k, v, o", {heads * d_kv, hidden}, 4 * attentions},
+                                      {"wi_0, wi_1, wo", {width, hidden}, 3},
+                                      {"layer_norm", {hidden}, attentions + 1}}),
+                   {{"relative_attention_bias", {32, heads}}, {"final_layer_norm", {hidden}}}});
+}
+
+// FacebookAI/roberta-base
+std::string roberta(const char* architecture) {
+  return R"({"architectures": [")" + std::string(architecture) + R"("], "attention_probs_dropout_prob": 0.1,
+    "bos_token_id": 0, "eos_token_id": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768,
+    "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-05, "max_position_embeddings": 514,
+    "model_type": "roberta", "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 1,
+    "type_vocab_size": 1, "vocab_size": 50265})";
+}
+
+// BAAI/bge-m3
+const std::string bge_m3 = R"({"architectures": ["XLMRobertaModel"], "attention_probs_dropout_prob": 0.1,
+  "bos_token_id": 0, "classifier_dropout": null, "eos_token_id": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+  "hidden_size": 1024, "initializer_range": 0.02, "intermediate_size": 4096, "layer_norm_eps": 1e-05,
+  "max_position_embeddings": 8194, "model_type": "xlm-roberta", "num_attention_heads": 16, "num_hidden_layers": 24,
+  "output_past": true, "pad_token_id": 1, "position_embedding_type": "absolute", "torch_dtype": "float32",
+  "type_vocab_size": 1, "use_cache": true, "vocab_size": 250002})";
+
+// distilbert/distilbert-base-uncased
+std::string distilbert(const std::string& more) {
+  return R"({"activation": "gelu", "attention_dropout": 0.1, "dim": 768, "dropout": 0.1, "hidden_dim": 3072,
+    "initializer_range": 0.02, "max_position_embeddings": 512, "model_type": "distilbert", "n_heads": 12,
+    "n_layers": 6, "pad_token_id": 0, "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "tie_weights_": true,
+    "vocab_size": 30522, )" +
+         more + "}";
+}
+
+// google/mt5-small
+const std::string mt5_small = R"({"architectures": ["MT5ForConditionalGeneration"], "d_ff": 1024, "d_kv": 64,
+  "d_model": 512, "decoder_start_token_id": 0, "dropout_rate": 0.1, "eos_token_id": 1,
+  "feed_forward_proj": "gated-gelu", "initializer_factor": 1.0, "is_encoder_decoder": true,
+  "layer_norm_epsilon": 1e-06, "model_type": "mt5", "num_decoder_layers": 8, "num_heads": 6, "num_layers": 8,
+  "pad_token_id": 0, "relative_attention_num_buckets": 32, "tie_word_embeddings": false, "use_cache": true,
+  "vocab_size": 250112})";
+
+}  // namespace
+
+TEST_CASE("BERT's head is that of the class that its config names", "[import]") {
+  const auto head = [](const char* name) {
+    return arch(small("bert", R"("architectures": [")" + std::string(name) + "\"]")).head;
+  };
+  CHECK(arch(small("bert", "")).head == ModelHead{.kind = HeadKind::none, .pooler = true});
+  CHECK(head("BertModel") == ModelHead{.kind = HeadKind::none, .pooler = true});
+  CHECK(head("BertForMaskedLM") == ModelHead{.kind = HeadKind::masked_token});
+  CHECK(head("BertForPreTraining") == ModelHead{.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true});
+  CHECK(refusal(small("bert", R"("architectures": ["BertForTokenClassification"])")) ==
+        "c.json: \"architectures\" names BertForTokenClassification, whose head is not known; expected BertModel, "
+        "BertForMaskedLM, BertForPreTraining or BertForNextSentencePrediction");
+  CHECK(refusal(small("bert", R"("is_decoder": true)")) ==
+        "c.json: \"is_decoder\" is true; BERT and its kin are known as encoders alone");
+}
+
+TEST_CASE("T5 has as many layers in its decoder as in its encoder unless it says otherwise", "[import]") {
+  const auto t5 = [](const std::string& more) {
+    return arch(R"({"model_type": "t5", "d_model": 96, "num_layers": 3, "num_heads": 4, "d_kv": 16, "d_ff": 256,
+      "vocab_size": 1000)" +
+                more + "}");
+  };
+  CHECK(t5("").layers == 6);
+  CHECK(t5("").mixers[0].layers == layers({3, 4, 5}));
+  CHECK(t5(R"(, "num_decoder_layers": 1)").mixers[0].layers == layers({3}));
+  CHECK(t5("").mlp == MlpKind::plain);
+  CHECK(t5("").activation == Activation::relu);
+  CHECK(t5("").tied_head);
+  CHECK(t5(R"(, "feed_forward_proj": "gated-gelu")").mlp == MlpKind::gated);
+  CHECK(t5(R"(, "feed_forward_proj": "gated-gelu")").activation == Activation::gelu_tanh);
+}
+
+TEST_CASE("RoBERTa has the parameters of its modules, with a head or with a pooler", "[import][family]") {
+  const Tensors body = together({embeddings(50265, 514, 1, 768), in_layers(12, encoder_layer(768, 3072))});
+  const Arch masked =
+      check_tensors(roberta("RobertaForMaskedLM"), together({body, masked_head(50265, 768)}), 124697433);
+  CHECK(masked.head == ModelHead{.kind = HeadKind::masked_token});
+  CHECK(masked.tied_head);
+  const Arch bare = check_tensors(roberta("RobertaModel"),
+                                  together({body, {{"pooler.dense", {768, 768}}, {"pooler.bias", {768}}}}), 124645632);
+  CHECK(bare.head == ModelHead{.kind = HeadKind::none, .pooler = true});
+  CHECK(bare.position_rows == 514);
+  CHECK(bare.context == 512);
+  CHECK_THAT(refusal(roberta("RobertaForSequenceClassification")),
+             Catch::Contains("expected RobertaModel or RobertaForMaskedLM"));
+}
+
+TEST_CASE("XLM-RoBERTa has the parameters of its modules", "[import][family]") {
+  const Arch a = check_tensors(bge_m3,
+                               together({embeddings(250002, 8194, 1, 1024),
+                                         in_layers(24, encoder_layer(1024, 4096)),
+                                         {{"pooler.dense", {1024, 1024}}, {"pooler.bias", {1024}}}}),
+                               567754752);
+  CHECK(a.context == 8192);
+  CHECK_THAT(refusal(small("xlm-roberta", R"("pad_token_id": 63)")), Catch::Contains("leaves none; lower it"));
+  CHECK_THAT(refusal(small("xlm-roberta", R"("is_decoder": true)")), Catch::Contains("encoders alone"));
+  CHECK_THAT(refusal(small("xlm-roberta", R"("position_embedding_type": "relative_key")")),
+             Catch::Contains("expected absolute"));
+}
+
+TEST_CASE("DistilBERT has the parameters of its modules, and no pooler", "[import][family]") {
+  const Tensors body = together({embeddings(30522, 512, 0, 768), in_layers(6, encoder_layer(768, 3072))});
+  const Arch masked = check_tensors(distilbert(R"("architectures": ["DistilBertForMaskedLM"])"),
+                                    together({body, masked_head(30522, 768)}), 66985530);
+  CHECK(masked.token_types == 0);
+  const Arch bare = check_tensors(distilbert(R"("architectures": ["DistilBertModel"])"), body, 66362880);
+  CHECK(bare.head == ModelHead{.kind = HeadKind::none});
+  CHECK_THAT(refusal(distilbert(R"("sinusoidal_pos_embds": true)")), Catch::Contains("sinusoidal positions"));
+}
+
+TEST_CASE("mT5 has the parameters of its modules, a gated MLP and a head of its own", "[import][family]") {
+  const Arch a = check_tensors(mt5_small,
+                               together({t5_stack(8, 512, 6, 64, 1024, false),
+                                         t5_stack(8, 512, 6, 64, 1024, true),
+                                         {{"shared", {250112, 512}}, {"lm_head", {250112, 512}}}}),
+                               300176768);
+  CHECK(a.mlp == MlpKind::gated);
+  CHECK(a.activation == Activation::gelu_tanh);
+  CHECK(arch(part(R"({"model_type": "mt5"})")) == a);  // MT5Config's defaults are those of its small model
+}

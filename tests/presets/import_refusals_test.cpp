@@ -1,0 +1,80 @@
+// Configs that are refused, and what is said of those that leave something out.
+
+#include "tests/catch.hpp"
+#include "tests/presets/import_text.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+TEST_CASE("a size that every model states is not guessed", "[import]") {
+  const auto without = [](const char* key) {
+    json::Value v = json::parse(small("llama", ""), "c.json");
+    v.erase(key);
+    return v.dump();
+  };
+  for (const std::string key : {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"}) {
+    CHECK(refusal(without(key.c_str())) == "c.json: \"" + key + "\" is missing; the config of a whole model states it");
+    json::Value v = json::parse(small("llama", ""), "c.json");
+    v[key] = nullptr;
+    CHECK(refusal(v.dump()) == "c.json: \"" + key + "\": expected a whole number of at least 1, got null");
+    CHECK_THAT(refusal(part(v.dump())), Catch::Contains("got null"));
+  }
+}
+
+TEST_CASE("every default that is taken is a caveat", "[import]") {
+  const auto caveats = [](const std::string& config) { return imported(config).caveats; };
+  CHECK(caveats(small("llama", "")).empty());
+  // LlamaConfig's own defaults; KV heads are as many as heads, the head width is hidden / heads.
+  CHECK(caveats(part(R"({"model_type": "llama", "hidden_size": 1024})"))[1] ==
+        "c.json, \"text_config\" leaves out, so the family's defaults count: num_hidden_layers 32, "
+        "num_attention_heads 32, intermediate_size 11008, vocab_size 32000, max_position_embeddings 2048");
+  CHECK(caveats(small("olmoe", R"("num_experts": 8)")) ==
+        std::vector<std::string>{"c.json leaves out, so the family's defaults count: num_experts_per_tok 8"});
+}
+
+TEST_CASE("an unknown family is refused by name with the nearest and where the list is", "[import]") {
+  const std::string said = refusal(small("lama", ""));
+  CHECK(said.find("model_type \"lama\" is not known; the nearest are \"llama\", ") != std::string::npos);
+  CHECK(said.find("'llmcalc list families'") != std::string::npos);
+  CHECK(said.size() < 220);
+  CHECK(refusal(R"({"model_type": "zamba", "hidden_size": 768})").find("\"zamba\" is not known") != std::string::npos);
+  CHECK(refusal(R"({"hidden_size": 768})").find("\"model_type\" is missing") != std::string::npos);
+  CHECK(refusal("[]").find("an object") != std::string::npos);
+  CHECK(refusal(R"({"model_type": 5})").find("\"model_type\"") != std::string::npos);
+}
+
+TEST_CASE("unknown keys that sound like parameters are reported and others are not", "[import]") {
+  const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
+  CHECK(unknown(R"("lora_rank": 8, "extra_bias": true)") == std::vector<std::string>{"lora_rank", "extra_bias"});
+  CHECK(unknown(R"("num_experts": 8)") == std::vector<std::string>{"num_experts"});
+  CHECK(unknown(R"("rms_norm_eps": 1e-5, "torch_dtype": "bfloat16", "rope_theta": 1e4, "use_cache": true)").empty());
+  CHECK(unknown(R"("extra_bias": false, "lora_rank": 0, "norm_extra": null, "moe_layers": [])").empty());
+}
+
+TEST_CASE("a config that cannot be built is refused with one sentence", "[import]") {
+  const auto says = [](const std::string& config, const char* what) {
+    CAPTURE(config);
+    CHECK_THAT(refusal(config), Catch::Contains(what));
+  };
+  says(small("llama", R"("head_dim": 0)"), "\"head_dim\"");
+  says(small("llama", R"("mlp_bias": "yes")"), "\"mlp_bias\"");
+  says(part(R"({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 6})"), "no multiple of 6 heads");
+  says(part(R"({"model_type": "llama", "hidden_size": -1})"), "\"hidden_size\"");
+  says(part(R"({"model_type": "llama", "hidden_size": 4096.5})"), "\"hidden_size\"");
+  says(part(R"({"model_type": "llama", "num_hidden_layers": 100000})"), "layers, got 100000");
+  says(part(R"({"model_type": "llama", "num_key_value_heads": 5})"), "5 KV heads");
+  says(part(R"({"model_type": "llama", "vocab_size": 9000000000000})"), "vocabulary");
+  says(part(R"({"model_type": "llama", "hidden_act": "wobble"})"), "\"wobble\"");
+  says(part(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})"), "both mean the same");
+  says(part(R"({"model_type": "mixtral", "num_experts_per_tok": 9})"),
+       "expected a whole number from 1 to 8, the number of experts, got 9");
+  says(small("gemma3_text", R"("layer_types": ["full_attention"])"), "expected one entry per layer (8), got 1");
+  says(small("deepseek_v2", ""), "\"num_experts_per_tok\" is missing");
+  says(small("llama", R"("is_encoder_decoder": true)"), "is_encoder_decoder");
+  says(part(R"({"model_type": "bloom", "n_embed": 4611686018427387904})"), "passes 2^63");
+  says(
+      part(
+          R"({"model_type": "llama", "hidden_size": 2147483648, "num_attention_heads": 8, "intermediate_size": 2147483648,
+           "num_hidden_layers": 1000})"),
+      "passes 2^63");
+}
