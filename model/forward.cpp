@@ -157,6 +157,7 @@ Value shortcut_block(Pass& p, Value x) {
       return feed_forward(p, dense, std::move(in), nullptr);
     });
   }
+  y.slot->apart = true;
   return p.add("block.shortcut_add", std::move(x), std::move(y));
 }
 
