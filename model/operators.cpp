@@ -62,7 +62,7 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
            .tied = tied};
   LinearView v{.weight = value(w), .bias = value(b), .wide_output = wide};
   if (gates != nullptr) {
-    s.top_k = arch_.moe.top_k;
+    s.top_k = arch_.moe.visited();
     v.choice = gates->data->data();
   }
   const bool in_head = !step_.training && op.starts_with("head.") && x.rows != step_.sequences;

@@ -287,7 +287,7 @@ class Shapes {
     const bool narrow = m.latent_width > 0;
     const Count outer = narrow ? m.latent_width : a_.hidden;
     if (m.router_scales) scale("mlp.router_norm", a_.hidden, false);
-    matrix("mlp.router", m.experts, a_.hidden, m.router_bias);
+    matrix("mlp.router", m.choices(), a_.hidden, m.router_bias);
     if (m.router_scales) vector("mlp.route.factors", m.experts, Start::one);
     if (narrow) matrix("mlp.latent_down", outer, a_.hidden, false);
     if (m.latent_norm) scale("mlp.latent_norm", outer, false);

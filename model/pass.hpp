@@ -199,6 +199,8 @@ class Pass {
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
+  /// y and, by the gates of the experts that return their input, x.
+  Value add_own(std::string_view op, Value y, Value x, Value gates);
   /// Cross-entropy, its mean, and that of every result that judge() took; the sum goes to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
   /// The mean of a result, of a model without logits.

@@ -31,10 +31,6 @@ const Arch& runnable(const Arch& a, const Backend& b) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) require_mixer(a.mixer(i));
   if (const std::string lack = b.lacks(a); !lack.empty())
     throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
-  if (a.moe.zero_experts > 0)
-    throw InputError(
-        "the reference transformer has no experts that return their input, which this model uses; its numbers can be "
-        "calculated but not run");
   if (a.residual_block > 0)
     throw InputError(
         "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "

@@ -18,7 +18,9 @@ const std::vector<Factor> all_factors{
      {"pre-norm", "post-norm", "output norm", "both norms", "parallel", "parallel with two norms", "shortcut"}},
     {"MLP", {"plain", "gated"}},
     {"activation", {"GELU", "tanh GELU", "SiLU", "ReLU", "squared ReLU", "xIELU"}},
-    {"experts", {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width"}},
+    {"experts",
+     {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width",
+      "some return their input"}},
     {"positions", {"RoPE", "learned", "sinusoidal", "ALiBi", "none"}},
     {"biases", {"none", "attention", "MLP", "all"}},
     {"head", {"tied", "untied", "untied with bias"}},
@@ -165,7 +167,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys})
+    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys, experts})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

@@ -154,6 +154,7 @@ void set_mlp(Arch& a, const Choice& c) {
   a.moe.shared_gate = c[experts] == 3;
   a.moe.latent_norm = c[experts] == 4;
   if (c[experts] == 4) a.moe.latent_width = 13;
+  if (c[experts] == 5) a.moe.zero_experts = a.moe.top_k = 3;
 }
 
 /// The last layer without an MLP: it has neither a dense one nor experts.

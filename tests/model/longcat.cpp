@@ -34,4 +34,26 @@ std::vector<Variant> shortcut_variants() {
   return all;
 }
 
+std::vector<Variant> returning_variants() {
+  std::vector<Variant> all;
+  add(all, "experts that return their input, in shortcut blocks", tiny_shortcut(), [](Arch& a, Plan&) {
+    a.moe.top_k = 3;
+    a.moe.zero_experts = 3;
+  });
+  add(all, "experts that return their input, beside a shared one", tiny_deepseek(), [](Arch& a, Plan& p) {
+    a.moe.top_k = 4;
+    a.moe.zero_experts = 2;
+    p.dropout = true;
+  });
+  add(all, "no chosen expert returns its input", tiny_deepseek(), [](Arch& a, Plan& p) {
+    a.moe.zero_experts = 1;
+    p.recompute = Recompute::full;
+  });
+  add(all, "experts of a latent width and some that return their input", tiny_llama(), [](Arch& a, Plan&) {
+    a.moe = {
+        .experts = 3, .top_k = 2, .width = 6, .zero_experts = 5, .latent_width = 7, .layers = LayerSet::all(a.layers)};
+  });
+  return all;
+}
+
 }  // namespace llmcalc::test

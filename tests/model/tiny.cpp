@@ -224,6 +224,7 @@ std::vector<Variant> variants() {
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
   for (Variant& v : shortcut_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : returning_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
