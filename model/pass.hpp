@@ -266,7 +266,8 @@ class Pass {
   HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
   void write_cache(const Attention& s, const AttentionInputs& in);
   void read_cache(const Attention& s, AttentionInputs& in);
-  void cache_pooled(const Attention& s, const HeadView& pooled);
+  void cache_pooled(const Tensor& to, Count ratio, Count width, const HeadView& pooled);
+  HeadView cached_pooled(const LayerCache& c, const Tensor& rows, Count width) const;
   StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
   void* cached_state(std::string_view op) const;
   /// The value without its numbers, for a rule that keeps those apart.

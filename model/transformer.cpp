@@ -15,10 +15,6 @@ void require_mixer(const Mixer& m) {
                      std::to_string(m.recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
   if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.chunk > 0)
     throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
-  if (m.attention == AttentionKind::compressed && m.indexer.kind != IndexerKind::none)
-    throw InputError(
-        "the reference transformer has no indexer that chooses among pooled keys, which this model's layers use; its "
-        "numbers can be calculated but not run");
   if (m.cross_attention)
     throw InputError(
         "the reference transformer has no attention to an encoder's result, which this model's layers use; its numbers "

@@ -7,7 +7,9 @@ namespace llmcalc::test {
 
 /// Several residual streams (hyper-connections).
 std::vector<Variant> residual_variants();
-/// Compressed attention in every layer, alone and between residual streams.
+/// Pooled keys in two layers; in the last they overlap, and an indexer chooses one of them for every query.
+Arch tiny_pooled_choice();
+/// Compressed attention in every layer, alone and between residual streams, and with a choice of pooled keys.
 std::vector<Variant> compressed_variants();
 
 }  // namespace llmcalc::test
