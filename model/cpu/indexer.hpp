@@ -156,7 +156,7 @@ Flops index_gradient(const IndexScores& s, const IndexView& in, const ChosenInde
       product.resize(static_cast<std::size_t>(keys.n * s.heads));
       row.products(keys, product.data());
       dscore.assign(static_cast<std::size_t>(keys.n), W(0));
-      if (target != nullptr) score_gradients(row, keys, product.data(), target + r * all, dscore.data());
+      if (target != nullptr && keys.n > 0) score_gradients(row, keys, product.data(), target + r * all, dscore.data());
       dq.assign(static_cast<std::size_t>(s.heads * s.width), W(0));
       dweights.assign(static_cast<std::size_t>(s.heads), W(0));
       for (Count j = 0; j < keys.n; ++j)
