@@ -42,7 +42,7 @@ Arch tiny_compressed(Count first) {
 }  // namespace
 
 Arch tiny_pooled_choice() {
-  Arch a = tiny_compressed(1);
+  Arch a = tiny_compressed(2);
   a.mixers[a.mixers.size() - 1].indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 1};
   return a;
 }
@@ -64,8 +64,8 @@ std::vector<Variant> compressed_variants() {
     a.position = Position::none;
     p.recompute = Recompute::selective;
   });
-  add("pooled keys that an indexer chooses", 1, [](Arch& a, Plan&) { a = tiny_pooled_choice(); });
-  add("pooled keys that an indexer chooses, naive, again", 1, [](Arch& a, Plan& p) {
+  add("pooled keys that an indexer chooses", 2, [](Arch& a, Plan&) { a = tiny_pooled_choice(); });
+  add("pooled keys that an indexer chooses, naive, again", 2, [](Arch& a, Plan& p) {
     a = tiny_pooled_choice();
     p.attention = AttentionImpl::naive;
     p.recompute = Recompute::full;

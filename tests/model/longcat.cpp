@@ -26,6 +26,7 @@ std::vector<Variant> shortcut_variants() {
       [](Arch&, Plan& p) { p.dropout = true, p.attention = AttentionImpl::naive; });
   add(all, "shortcut blocks, full", tiny_shortcut(), [](Arch&, Plan& p) { p.recompute = Recompute::full; });
   add(all, "shortcut blocks, latent, selective", tiny_deepseek(), [](Arch& a, Plan& p) {
+    a.layers = 1;
     a.block = BlockKind::shortcut;
     a.norms_per_layer = 4;
     a.moe.layers = LayerSet::all(a.layers);
