@@ -326,6 +326,7 @@ double forward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::add:
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
+    case PointwiseKind::add_own:
       return 3;
     case PointwiseKind::activate:
     case PointwiseKind::rope:
@@ -350,7 +351,9 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::add:
     case PointwiseKind::activate:
     case PointwiseKind::scale:
-      return 3;  // add: the branch's gradient joins the residual's; scale: the result is read for its own gradient
+    case PointwiseKind::add_own:
+      return 3;  // add: the branch's gradient joins the residual's; scale: the result is read for its own gradient;
+                 // add_own: b and the gradient of the sum, which is that of a, are read
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
       return 5;

@@ -53,6 +53,8 @@ Held held(const Pointwise& s, const Pricing& p) {
       return {.needs = {{true, true, true}}};
     case PointwiseKind::activate:
       return {.needs = {{true}}};
+    case PointwiseKind::add_own:
+      return {.needs = {{false, true}}};
     case PointwiseKind::mix:
     case PointwiseKind::combine:
       return {.needs = {{true}}, .kept = Bytes(mul(4, s.rows, s.top_k))};

@@ -19,7 +19,7 @@ struct Tensor {
   Bytes size;
   TensorId same;  ///< the tensor that it is after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
-  bool needed = false, masked = false, discarded = false, remade = false, alive_again = false;
+  bool needed = false, apart = false, discarded = false, remade = false, alive_again = false;
   bool asks = true;       ///< for a gradient
   bool outside = false;   ///< another segment's, and alive there; a gradient of it is made here
   bool carried = false;   ///< this segment's, and read by others: alive to its end
@@ -122,7 +122,8 @@ class Walk {
     }
     if (!op.in_place()) tensors_[op.out].outside = false;
     if (!op.in_place() && t.out == no_tensor) tensors_[op.out].same = t.in[0];
-    if (is_dropout(op)) tensors_[t.in[0]].masked = true;
+    if (is_dropout(op)) tensors_[t.in[0]].apart = true;
+    if (is_sum(op) && waits(t.in)) tensors_[t.in[1]].apart = true;
     if (t.out == no_tensor) return;
     Tensor& made = tensors_[t.out];
     made.size = result_bytes(op.shape, p_.activation);
@@ -159,9 +160,18 @@ class Walk {
     r_.carried += x.size;
     if (p_.training() && x.asks) r_.awaited += x.size;
   }
-  static bool is_dropout(const Op& op) {
+  static bool is(PointwiseKind kind, const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
-    return p && p->kind == PointwiseKind::dropout;
+    return p && p->kind == kind;
+  }
+  static bool is_dropout(const Op& op) { return is(PointwiseKind::dropout, op); }
+  static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
+  /// Whether a sum's second input was there before its first, a sum itself: the gradient that they would share is then
+  /// handed on to the first's inputs, and others are added to it before the second's is used.
+  bool waits(const Inputs& in) const {
+    if (in[0] == no_tensor || in[1] == no_tensor) return false;
+    const OpId first = tensors_[in[0]].producer;
+    return tensors_[in[1]].producer < first && is_sum(ops_[first]);
   }
 
   /// Marks the operators that run again, and the results of theirs that backward remakes.
@@ -330,20 +340,20 @@ class Walk {
   }
 
   /// Bytes of the gradients of inputs that ask for one and have none yet. A sum hands its gradient to the first of them
-  /// and shares it with the second; a branch that dropout masks in place needs a copy.
+  /// and shares it with the second; a branch that dropout masks in place, or that waits, needs a copy. Of a weighted
+  /// sum the first alone has the sum's gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
     const bool ends = std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape);
     if (t.out == no_tensor || ends || op.detached) return {};
-    const Pointwise* p = std::get_if<Pointwise>(&op.shape);
-    const bool sum = p && p->kind == PointwiseKind::add;
+    const bool sum = is_sum(op), weighted = is(PointwiseKind::add_own, op);
     const auto asks = [&](TensorId in) { return in != no_tensor && tensors_[in].asks; };
     const TensorId* heir = std::find_if(t.in.begin(), t.in.end(), asks);
     Bytes added;
     for (const TensorId in : t.in) {
       if (!asks(in) || gradient[in] != Bytes()) continue;
-      if (sum && !tensors_[in].masked) {
+      if ((sum || (weighted && in == t.in[0])) && !tensors_[in].apart) {
         if (in == *heir) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
       }

@@ -167,6 +167,8 @@ enum class PointwiseKind : std::uint8_t {
   dispatch,  ///< copies each token to its experts: keeps nothing
   mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream and the shares in float32
   combine,   ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
+  add_own,   ///< y = a + w b, w: the gates of experts that return their input b: keeps b, and finds w where route keeps
+             ///< it
   repeat,    ///< copies a token to all residual streams: keeps nothing
   gather,    ///< weighted sum of the residual streams: keeps them and their weights
   spread     ///< mixes the residual streams and adds a weighted result to each: keeps all three

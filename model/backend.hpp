@@ -284,6 +284,21 @@ class Backend : public Memory {
   /// then wide gates; absent in inference.
   virtual void route(const Pointwise&, In logits, Out gates, Out kept) = 0;
   virtual void route_gradient(const Pointwise&, In kept, In dgates, Out dlogits, bool add) = 0;
+  /// The same of a router that chooses, besides, among experts that return their input (Moe::zero_experts): of every
+  /// token the greatest visited() that have weights, and for the rest of top_k the greatest that have none. So sizes do
+  /// not depend on numbers; a router of the model's own makes it so in the mean (arXiv:2509.01322, 2.1). The numbers of
+  /// experts with weights lie in gates, kept and dgates as route's do, and those of the others follow.
+  virtual void route_own(const Pointwise&, const Moe&, In /*logits*/, Out /*gates*/, Out /*kept*/) { throw_lack(); }
+  virtual void route_own_gradient(const Pointwise&, const Moe&, In /*kept*/, In /*dgates*/, Out /*dlogits*/,
+                                  bool /*add*/) {
+    throw_lack();
+  }
+  /// y = a + w b; w: the sum of the gates of experts that return their input.
+  virtual void add_own(const Pointwise&, const Moe&, In /*gates*/, In /*a*/, In /*b*/, Out /*y*/) { throw_lack(); }
+  virtual void add_own_gradient(const Pointwise&, const Moe&, In /*route_kept*/, In /*b*/, In /*dy*/, Out /*db*/,
+                                bool /*add_b*/, Out /*dgates*/, bool /*add_g*/) {
+    throw_lack();
+  }
   /// Gates of chosen experts times a learned factor per expert; dgates, in place, become the gradients of the gates
   /// before.
   virtual void scale_gates(const Pointwise&, In /*factors*/, Out /*gates*/) { throw_lack(); }

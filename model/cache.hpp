@@ -19,7 +19,7 @@ struct DecodingStep;
 struct LayerCache {
   Tensor k, v;         ///< grouped: (sequence, slot, KV heads x width); latent: k holds the latent rows; expanded: k
                        ///< holds keys and values without positions, v the rotary keys of every head
-  Tensor index_keys;   ///< (sequence, slot, width): an indexer's
+  Tensor index_keys;   ///< (sequence, slot, width): an indexer's; where those are pooled, as many as `pooled` has
   Count capacity = 0;  ///< slots
   Tensor pooled;       ///< keys of whole groups of tokens; null where there is none
   Count groups = 0;    ///< slots for them
@@ -39,7 +39,8 @@ class Cache {
            block_ops(arch, kinds.kinds[kind_index(kinds, i / halves(arch))], {.expanded_cache = expanded})) {
         if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->caches() && !layer.k)
           add(layer, *a);  // once: the halves of a shortcut block are alike
-        if (const IndexScores* a = std::get_if<IndexScores>(&op.shape); a != nullptr && !layer.index_keys)
+        if (const IndexScores* a = std::get_if<IndexScores>(&op.shape);
+            a != nullptr && !layer.index_keys && a->pooled == 0)
           layer.index_keys = held(op.name, mul(tokens, a->width) * backend_.number());
         if (const Pool* a = std::get_if<Pool>(&op.shape)) add(layer, op.name, *a);
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
@@ -71,7 +72,8 @@ class Cache {
   /// Pooled keys, and beside the cache what is needed of the last tokens.
   void add(LayerCache& to, std::string_view op, const Pool& s) {
     to.groups = tokens_ / s.ratio;
-    if (to.groups > 0) to.pooled = held(op, mul(to.groups, s.width) * backend_.number());
+    Tensor& keys = op == "attn.index_pool" ? to.index_keys : to.pooled;
+    if (to.groups > 0) keys = held(op, mul(to.groups, s.width) * backend_.number());
     to.states[op] =
         arena_.make(Purpose::activations, op, mul(sequences_, 2, s.wide, s.last_tokens()) * backend_.number());
   }

@@ -74,31 +74,40 @@ Value Pass::grouped(std::string_view op, Value given) {
 }
 
 /// Writes pooled keys to the cache; an open group at the end of a full cache has no place there.
-void Pass::cache_pooled(const Attention& s, const HeadView& pooled) {
-  const LayerCache& c = cache_->layer(layer_);
-  if (!c.pooled) return;
-  const Count first = step_.past / s.pooled, made = ceil_div(step_.queries, s.pooled);
-  const Count written = std::min(made, c.groups - first), width = s.qk_dim;
-  for (Count b = 0; b < s.sequences && written > 0; ++b)
+void Pass::cache_pooled(const Tensor& to, Count ratio, Count width, const HeadView& pooled) {
+  if (!to) return;
+  const Count groups = cache_->layer(layer_).groups;
+  const Count first = step_.past / ratio, made = ceil_div(step_.queries, ratio);
+  const Count written = std::min(made, groups - first);
+  for (Count b = 0; b < step_.sequences && written > 0; ++b)
     backend_.cache(1, {written, first},
                    static_cast<const std::byte*>(pooled.data) + (b * pooled.sequence * backend_.number()).value, width,
-                   width,
-                   static_cast<std::byte*>(c.pooled->data()) + (mul(b, c.groups, width) * backend_.number()).value,
-                   width, c.groups);
+                   width, static_cast<std::byte*>(to->data()) + (mul(b, groups, width) * backend_.number()).value,
+                   width, groups);
+}
+
+HeadView Pass::cached_pooled(const LayerCache& c, const Tensor& rows, Count width) const {
+  return {.data = rows->data(), .sequence = mul(c.groups, width), .token = width};
 }
 
 // ---- the layer
 
 namespace {
 
-/// Queries of all heads: through a low rank with a norm, then each head under a norm without weights.
-Value queries(Pass& p, const Value& x) {
+/// Queries of all heads, and the low rank that they come from, for an indexer that reads it.
+struct Queries {
+  Value q, low;
+};
+
+/// Through a low rank with a norm, then each head under a norm without weights.
+Queries queries(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value low = p.linear("attn.q_down", x);
   const Count rows = low.rows;
   low = p.norm("attn.q_norm", std::move(low), {.rows = rows, .width = m.latent.q_rank});
-  Value q = p.linear("attn.q_up", std::move(low));
-  return p.norm("attn.q_head_norm", std::move(q), {.rows = mul(rows, m.heads), .width = m.head_dim});
+  Value q = p.linear("attn.q_up", m.indexer.runs() ? low : std::exchange(low, {}));
+  q = p.norm("attn.q_head_norm", std::move(q), {.rows = mul(rows, m.heads), .width = m.head_dim});
+  return {std::move(q), std::move(low)};
 }
 
 Value keys(Pass& p, Value x) {
@@ -113,31 +122,36 @@ RopePart turned(const Pass& p, Value& x, Count heads) {
   return {x, heads, m.head_dim, m.latent.rope_dim, m.head_dim - m.latent.rope_dim};
 }
 
-/// Keys of groups of tokens, each at the position of its group's first token.
-Value pooled_keys(Pass& p, Value x) {
-  const Mixer& m = p.mixer();
-  const Count ratio = m.compressed.ratio;
-  Value k = p.linear("attn.pool_keys", x);
-  Value gates = p.linear("attn.pool_gate", std::move(x));
-  k = p.pool("attn.pool", std::move(k), std::move(gates), m.head_dim, ratio);
-  const Norm shape{.rows = k.rows, .width = k.width};
-  k = p.norm("attn.pool_norm", std::move(k), shape);
-  if (p.arch().position == Position::rope) p.rope_one("attn.pool_rope", turned(p, k, 1), ratio);
-  return k;
-}
+constexpr PoolNames pool_names{"attn.pool_keys", "attn.pool_gate", "attn.pool", "attn.pool_norm", "attn.pool_rope"};
 
 }  // namespace
+
+Value pooled_keys(Pass& p, const PoolNames& names, Value x, Count width, bool detached) {
+  const Count ratio = p.mixer().compressed.ratio, rope = p.mixer().latent.rope_dim;
+  const auto projected = [&](const char* op, Value in) {
+    return detached ? p.detached(op, std::move(in)) : p.linear(op, std::move(in));
+  };
+  Value k = projected(names.keys, x);
+  Value gates = projected(names.gate, std::move(x));
+  k = p.pool(names.pool, std::move(k), std::move(gates), width, ratio);
+  const Norm shape{.rows = k.rows, .width = k.width};
+  k = p.norm(names.norm, std::move(k), shape);
+  if (p.arch().position == Position::rope) p.rope_one(names.rope, {k, 1, width, rope, width - rope}, ratio);
+  return k;
+}
 
 Value compressed_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Step& s = p.step();
   const Count ratio = m.compressed.ratio, width = m.head_dim;
   const bool is_rotary = p.arch().position == Position::rope;
-  Value q = queries(p, x);
+  auto [q, low] = queries(p, x);
   Value kv = keys(p, ratio > 0 ? x : std::exchange(x, {}));
   if (is_rotary) p.rope_one("attn.rope", turned(p, q, m.heads));
   if (is_rotary) p.rope_one("attn.kv_rope", turned(p, kv, 1));
-  Value pooled = ratio > 0 ? pooled_keys(p, std::move(x)) : Value();
+  Value pooled;
+  if (ratio > 0) pooled = pooled_keys(p, pool_names, m.indexer.runs() ? x : std::exchange(x, {}), width, false);
+  Tensor chosen = chosen_keys(p, std::move(x), std::move(low));
   const Attention core{.sequences = s.sequences,
                        .heads = m.heads,
                        .kv_heads = 1,
@@ -147,6 +161,7 @@ Value compressed_attention(Pass& p, Value x) {
                        .v_dim = width,
                        .reach = p.reach(),
                        .sinks = m.attention_sinks,
+                       .selection = m.indexer.selection(),
                        .pooled = ratio,
                        .shared = true};
   const CoreLayout layout{.q = {0, 0, q.width, width},
@@ -161,7 +176,7 @@ Value compressed_attention(Pass& p, Value x) {
   in.push_back(std::move(q));
   in.push_back(std::move(kv));
   if (ratio > 0) in.push_back(std::move(pooled));
-  Value o = p.attention("attn.core", core, layout, std::move(in));
+  Value o = p.attention("attn.core", core, layout, std::move(in), std::move(chosen));
   if (is_rotary) p.rope_one("attn.rope_back", turned(p, o, m.heads), 1, true);
   return p.linear("attn.out", p.grouped("attn.out_low", std::move(o)));
 }

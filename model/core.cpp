@@ -86,7 +86,8 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
   const auto reading = [this, l, chosen = std::move(chosen),
-                        indices = s.selection.indices(s.keys)](const std::vector<Tensor>& data) {
+                        indices = s.selection.indices(s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys)](
+                           const std::vector<Tensor>& data) {
     AttentionInputs read = inputs(l, data);
     read.chosen = chosen ? static_cast<const ChosenIndex*>(chosen->data()) : nullptr;
     read.indices = indices;
@@ -172,7 +173,7 @@ void Pass::write_cache(const Attention& s, const AttentionInputs& in) {
   if (s.latent_dim == 0) {
     to_cache(c, c.k, mul(s.kv_heads, s.qk_dim), 0, in.k, mul(s.kv_heads, s.qk_dim));
     if (!s.shared) to_cache(c, c.v, mul(s.kv_heads, s.v_dim), 0, in.v, mul(s.kv_heads, s.v_dim));
-    if (s.pooled > 0) cache_pooled(s, in.pooled);
+    if (s.pooled > 0) cache_pooled(c.pooled, s.pooled, s.qk_dim, in.pooled);
   } else if (s.caches_latent()) {
     to_cache(c, c.k, s.latent_dim, s.latent_dim - s.rope_dim, in.k_rope, s.rope_dim);
   } else {
@@ -194,7 +195,7 @@ void Pass::read_cache(const Attention& s, AttentionInputs& in) {
   if (s.latent_dim == 0) {
     in.k = cached(c, c.k, mul(s.kv_heads, s.qk_dim), s.qk_dim, 0);
     in.v = s.shared ? in.k : cached(c, c.v, mul(s.kv_heads, s.v_dim), s.v_dim, 0);
-    if (c.pooled) in.pooled = {.data = c.pooled->data(), .sequence = mul(c.groups, s.qk_dim), .token = s.qk_dim};
+    if (c.pooled) in.pooled = cached_pooled(c, c.pooled, s.qk_dim);
   } else if (s.caches_latent()) {
     in.k = in.v = cached(c, c.k, s.latent_dim, 0, 0);
     in.k_rope = cached(c, c.k, s.latent_dim, 0, s.latent_dim - s.rope_dim);

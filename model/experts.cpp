@@ -15,17 +15,20 @@ Value Pass::route(std::string_view op, Value given) {
   Value gates = make(op, s.rows, s.width);
   // Probabilities, and the gates once more in full.
   if (taping()) gates.slot->kept = own(op, mul(2, s.rows, s.width) * backend_.wide());
+  const bool has_own = arch_.moe.zero_experts > 0;
   forward(op, s, [&] {
-    backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept));
+    has_own ? backend_.route_own(s, arch_.moe, x.data->data(), gates.data->data(), data(gates.slot->kept))
+            : backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept));
     if (factors != nullptr) backend_.scale_gates(s, factors->value->data(), gates.data->data());
   });
   if (taping())
-    remember(op, s, [this, op, s, factors, in = x.slot, out = gates.slot] {
+    remember(op, s, [this, op, s, factors, has_own, in = x.slot, out = gates.slot] {
       const Tensor dy = taken(out);
       if (factors != nullptr)
         backend_.scale_gates_gradient(s, out->kept->data(), factors->value->data(), dy->data(), weights_.sum(factors));
       const Into dx = into(op, in, mul(s.rows, s.width));
-      backend_.route_gradient(s, out->kept->data(), dy->data(), dx.data, dx.add);
+      has_own ? backend_.route_own_gradient(s, arch_.moe, out->kept->data(), dy->data(), dx.data, dx.add)
+              : backend_.route_gradient(s, out->kept->data(), dy->data(), dx.data, dx.add);
       out->kept = nullptr;
     });
   return gates;
@@ -33,7 +36,7 @@ Value Pass::route(std::string_view op, Value given) {
 
 Value Pass::dispatch(std::string_view op, Value given, const Value& gates) {
   const Value x = std::move(given);
-  const Count k = arch_.moe.top_k, experts = gates.width;
+  const Count k = arch_.moe.visited(), experts = arch_.moe.experts;
   const Pointwise s{.kind = PointwiseKind::dispatch, .rows = mul(x.rows, k), .width = x.width, .top_k = k};
   Value y = make(op, s.rows, s.width);
   forward(op, s, [&] { backend_.dispatch(s, experts, gates.data->data(), x.data->data(), y.data->data()); });
@@ -48,8 +51,8 @@ Value Pass::dispatch(std::string_view op, Value given, const Value& gates) {
 
 Value Pass::combine(std::string_view op, Value given, Value given_gates) {
   const Value x = std::move(given), gates = std::move(given_gates);
-  const Count experts = gates.width;
-  const Pointwise s{.kind = PointwiseKind::combine, .rows = gates.rows, .width = x.width, .top_k = arch_.moe.top_k};
+  const Count experts = arch_.moe.experts;
+  const Pointwise s{.kind = PointwiseKind::combine, .rows = gates.rows, .width = x.width, .top_k = arch_.moe.visited()};
   Value y = make(op, s.rows, s.width);
   const Tensor own_gates = taping() ? own(op, x.rows * backend_.wide()) : nullptr;
   forward(op, s,
@@ -57,13 +60,32 @@ Value Pass::combine(std::string_view op, Value given, Value given_gates) {
   if (taping())
     remember(op, s,
              [this, op, s, experts, own_gates, route_kept = gates.slot->kept, kept = keep(op, x), in = x.slot,
-              n = x.elements(), gate_slot = gates.slot, out = y.slot] {
+              n = x.elements(), gate_slot = gates.slot, gates_elements = gates.elements(), out = y.slot] {
                const Tensor dy = taken(out), x_data = kept.get();
-               const Into dx = into(op, in, n), dg = into(op, gate_slot, mul(s.rows, experts));
+               const Into dx = into(op, in, n), dg = into(op, gate_slot, gates_elements);
                backend_.combine_gradient(s, experts, route_kept->data(), x_data->data(), own_gates->data(), dy->data(),
                                          dx.data, dx.add, dg.data, dg.add);
              });
   return y;
+}
+
+Value Pass::add_own(std::string_view op, Value given, Value given_own, Value given_gates) {
+  const Value y = std::move(given), x = std::move(given_own), gates = std::move(given_gates);
+  const Pointwise s{.kind = PointwiseKind::add_own, .rows = x.rows, .width = x.width};
+  Value z = make(op, s.rows, s.width);
+  forward(op, s,
+          [&] { backend_.add_own(s, arch_.moe, gates.data->data(), y.data->data(), x.data->data(), z.data->data()); });
+  if (taping())
+    remember(op, s,
+             [this, op, s, kept = keep(op, x), in = bare(x), route_kept = gates.slot->kept, from = bare(gates),
+              first = y.slot, out = z.slot] {
+               const Tensor dz = taken(out), x_data = kept.get();
+               const Into dx = into(op, in.slot, in.elements()), dg = into(op, from.slot, from.elements());
+               backend_.add_own_gradient(s, arch_.moe, route_kept->data(), x_data->data(), dz->data(), dx.data, dx.add,
+                                         dg.data, dg.add);
+               first->gradient = dz;
+             });
+  return z;
 }
 
 Value Pass::absorbed(std::string_view op, const Value& x, bool values) {

@@ -61,19 +61,21 @@ Value router(Pass& p, Value x) {
 }
 
 /// Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): sum over the chosen experts of gate x expert(x). Where
-/// they have a latent width (LatentMoE), they work between two projections. `routed_by`: what the router reads.
+/// they have a latent width (LatentMoE), they work between two projections. Experts that return their input add gate x
+/// input (LongCat-Flash). `routed_by`: what the router reads.
 Value experts(Pass& p, Value x, Value routed_by) {
   const Moe& m = p.arch().moe;
   Value gates = p.route("mlp.route", router(p, std::move(routed_by)));
-  const bool always = m.shared_experts > 0, narrow = m.latent_width > 0;
-  Value own = always ? x : std::exchange(x, {});
+  const bool always = m.shared_experts > 0, returns = m.zero_experts > 0, narrow = m.latent_width > 0;
+  Value own = always || returns ? x : std::exchange(x, {});
   if (narrow) own = p.linear("mlp.latent_down", std::move(own));
   const Count rows = own.rows;
   if (m.latent_norm) own = p.norm("mlp.latent_norm", std::move(own), {.rows = rows, .width = m.latent_width});
   Value sent = p.dispatch("mlp.dispatch", std::move(own), gates);
   Value y = feed_forward(p, routed, std::move(sent), &gates);
-  y = p.combine("mlp.combine", std::move(y), std::move(gates));
+  y = p.combine("mlp.combine", std::move(y), returns ? gates : std::exchange(gates, {}));
   if (narrow) y = p.linear("mlp.latent_up", std::move(y));
+  if (returns) y = p.add_own("mlp.zero_add", std::move(y), always ? x : std::exchange(x, {}), std::move(gates));
   if (!always) return y;
   Value z = shared_experts(p, std::move(x));
   return p.add("mlp.shared_add", std::move(y), std::move(z));
@@ -157,6 +159,7 @@ Value shortcut_block(Pass& p, Value x) {
       return feed_forward(p, dense, std::move(in), nullptr);
     });
   }
+  y.slot->apart = true;
   return p.add("block.shortcut_add", std::move(x), std::move(y));
 }
 

@@ -10,12 +10,22 @@ struct Indexed {
   Value q, k, weights;
 };
 
-/// DeepSeek-V3.2 (arXiv:2512.02556, 2.1): queries from the low rank of attention's, one key under a LayerNorm, and a
-/// weight for each head.
+constexpr PoolNames index_pool_names{"attn.index_keys", "attn.index_gate", "attn.index_pool", "attn.index_k_norm",
+                                     "attn.index_k_rope"};
+
+/// The key of every token under a LayerNorm, or pooled ones.
+Value lightning_key(Pass& p, const Value& x) {
+  const Count width = p.mixer().indexer.width;
+  if (p.mixer().compressed.ratio > 0) return pooled_keys(p, index_pool_names, x, width, true);
+  const Norm shape{.rows = x.rows, .width = width, .centred = true};
+  return p.norm("attn.index_k_norm", p.detached("attn.index_k", x), shape);
+}
+
+/// DeepSeek-V3.2 (arXiv:2512.02556, 2.1): queries from the low rank of attention's, one key, and a weight for each
+/// head.
 Indexed lightning(Pass& p, Value x, Value low) {
-  const Norm shape{.rows = x.rows, .width = p.mixer().indexer.width, .centred = true};
   Value q = p.detached("attn.index_q", std::move(low));
-  Value k = p.norm("attn.index_k_norm", p.detached("attn.index_k", x), shape);
+  Value k = lightning_key(p, x);
   return {std::move(q), std::move(k), p.detached("attn.index_weights", std::move(x))};
 }
 
@@ -30,22 +40,32 @@ Indexed blocks(Pass& p, Value x) {
   return {std::move(q), std::move(k), {}};
 }
 
+/// Queries and the key of a token turn by its position. A pooled key has turned already, in its last numbers, as do all
+/// of compressed attention.
+void rotate(Pass& p, Indexed& in) {
+  const Indexer& i = p.mixer().indexer;
+  const Count rotated = Rotaries::index_rotated(p.mixer());
+  if (p.arch().position != Position::rope) return;
+  if (p.mixer().compressed.ratio > 0)
+    return p.rope_one("attn.index_rope", {in.q, i.heads, i.width, rotated, i.width - rotated});
+  p.rope_index("attn.index_rope", {in.q, i.heads, i.width, rotated}, {in.k, 1, i.width, rotated});
+}
+
 }  // namespace
 
 Tensor chosen_keys(Pass& p, Value x, Value low) {
   const Indexer& i = p.mixer().indexer;
   if (!i.runs()) return i.shared ? p.last_choice() : nullptr;
   Indexed in = i.kind == IndexerKind::lightning ? lightning(p, std::move(x), std::move(low)) : blocks(p, std::move(x));
-  const Count rotated = Rotaries::index_rotated(p.mixer());
-  if (p.arch().position == Position::rope)
-    p.rope_index("attn.index_rope", {in.q, i.heads, i.width, rotated}, {in.k, 1, i.width, rotated});
+  rotate(p, in);
   const Step& s = p.step();
   const IndexScores scores{.sequences = s.sequences,
                            .heads = i.heads,
                            .queries = s.queries,
                            .keys = add(s.past, s.queries),
                            .width = i.width,
-                           .selection = i.selection()};
+                           .selection = i.selection(),
+                           .pooled = p.mixer().compressed.ratio};
   return p.choose("attn.index_scores", scores, std::move(in.q), std::move(in.k), std::move(in.weights));
 }
 
@@ -57,7 +77,7 @@ Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Va
   const std::vector<Value> in{std::move(given_q), std::move(given_k), std::move(given_weights)};
   const auto view = [s](const std::vector<const void*>& at) {
     return IndexView{.q = {at[0], mul(s.queries, s.heads, s.width), mul(s.heads, s.width), s.width},
-                     .k = {at[1], mul(s.queries, s.width), s.width, 0},
+                     .k = {at[1], mul(s.pooled > 0 ? ceil_div(s.queries, s.pooled) : s.queries, s.width), s.width, 0},
                      .weights = {at[2], mul(s.queries, s.heads), s.heads, 1}};
   };
   std::vector<const void*> read;
@@ -65,8 +85,12 @@ Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Va
   IndexView from = view(read);
   if (cache_ != nullptr) {
     const LayerCache& c = cache_->layer(layer_);
-    to_cache(c, c.index_keys, s.width, 0, from.k, s.width);
-    if (s.past() > 0) from.k = cached(c, c.index_keys, s.width, 0, 0);
+    if (s.pooled > 0)
+      cache_pooled(c.index_keys, s.pooled, s.width, from.k);
+    else
+      to_cache(c, c.index_keys, s.width, 0, from.k, s.width);
+    if (s.past() > 0 && c.index_keys)
+      from.k = s.pooled > 0 ? cached_pooled(c, c.index_keys, s.width) : cached(c, c.index_keys, s.width, 0, 0);
   }
   const Tensor chosen = arena_.make(Purpose::activations, op, Bytes(mul(4, s.chosen())));
   auto* const indices = static_cast<ChosenIndex*>(chosen->data());

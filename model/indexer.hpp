@@ -19,9 +19,11 @@ struct IndexView {
   HeadView q, k, weights;
 };
 
-/// Indices of the chosen tokens or blocks of every query, `each` of them, ascending, -1 where there are fewer. Of
-/// equal scores the lower index is chosen. The query's own block is chosen always, and only named where a block before
-/// it would be.
+/// Keys may be those of groups of tokens (IndexScores::pooled): a query then scores the whole groups up to itself.
+///
+/// Indices of the chosen tokens, blocks or groups of every query, `each` of them, ascending, -1 where there are fewer.
+/// Of equal scores the lower index is chosen. The query's own block is chosen always, and only named where a block
+/// before it would be.
 using ChosenIndex = std::int32_t;
 
 /// Destinations of the gradients, which are added there.

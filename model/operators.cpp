@@ -62,7 +62,7 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
            .tied = tied};
   LinearView v{.weight = value(w), .bias = value(b), .wide_output = wide};
   if (gates != nullptr) {
-    s.top_k = arch_.moe.top_k;
+    s.top_k = arch_.moe.visited();
     v.choice = gates->data->data();
   }
   const bool in_head = !step_.training && op.starts_with("head.") && x.rows != step_.sequences;
@@ -156,12 +156,12 @@ void Pass::rope_at(std::string_view op, const Positions& at, const RopePart& a, 
   remember(op, s, [first = back(a), second = back(b)] { first(), second(); });
 }
 
-// ---- y = a + b: both have dy as it is. The first takes its buffer over, the second shares it; what dropout will mask
-// in place must have a buffer of its own.
+// ---- y = a + b: both have dy as it is. The first takes its buffer over, the second shares it, unless it must have one
+// of its own (Slot::apart).
 
 void Pass::share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count n, bool alone) {
   if (to->gradient) return backend_.accumulate(n, dy->data(), to->gradient->data());
-  if (!to->masked || alone) {
+  if (!to->apart || alone) {
     to->gradient = dy;
     return;
   }
@@ -311,7 +311,7 @@ void Pass::dropout(std::string_view op, Value& x) {
   const Tensor mask = taping() ? own(op, Bytes(x.elements())) : nullptr;
   forward(op, s, [&] { backend_.dropout(s, d, x.data->data(), data(mask)); });
   if (!taping()) return;
-  x.slot->masked = true;
+  x.slot->apart = true;
   remember(op, s, [this, s, d, mask, slot = x.slot] {
     backend_.dropout_gradient(s, d, mask->data(), slot->gradient->data());
   });

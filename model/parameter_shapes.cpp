@@ -166,9 +166,13 @@ class Shapes {
     if (!i.runs()) return;
     const bool lightning = i.kind == IndexerKind::lightning;
     matrix("attn.index_q", i.heads * i.width, lightning ? m.latent.q_rank : a_.hidden, false);
-    matrix("attn.index_k", i.width, a_.hidden, false);
-    if (!lightning) scale("attn.index_q_norm", i.width, false);
-    scale("attn.index_k_norm", i.width, lightning);
+    if (m.compressed.ratio > 0) {
+      pool(m, {"attn.index_keys", "attn.index_gate", "attn.index_pool.bias", "attn.index_k_norm"}, i.width);
+    } else {
+      matrix("attn.index_k", i.width, a_.hidden, false);
+      if (!lightning) scale("attn.index_q_norm", i.width, false);
+      scale("attn.index_k_norm", i.width, lightning);
+    }
     if (lightning) matrix("attn.index_weights", i.heads, a_.hidden, false);
   }
 
@@ -179,17 +183,21 @@ class Shapes {
     matrix("attn.q_up", m.heads * m.head_dim, m.latent.q_rank, false);
     matrix("attn.kv", m.head_dim, a_.hidden, false);
     scale("attn.kv_norm", m.head_dim, false);
-    if (c.ratio > 0) pool(m);
+    if (c.ratio > 0) pool(m, {"attn.pool_keys", "attn.pool_gate", "attn.pool.bias", "attn.pool_norm"}, m.head_dim);
+    indexer(m);
     if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
     matrix("attn.out_low", c.out_rank, m.heads / c.out_groups * m.head_dim, false, Start::normal, c.out_groups);
     out("attn.out", c.out_groups * c.out_rank);
   }
-  void pool(const Mixer& m) {
-    const Count wide = m.pool_width(m.head_dim);
-    matrix("attn.pool_keys", wide, a_.hidden, false);
-    matrix("attn.pool_gate", wide, a_.hidden, false);
-    vector("attn.pool.bias", m.compressed.ratio * wide, Start::zero);
-    scale("attn.pool_norm", m.head_dim, false);
+  struct PoolParameters {
+    const char *keys, *gate, *bias, *norm;
+  };
+  void pool(const Mixer& m, const PoolParameters& names, Count width) {
+    const Count wide = m.pool_width(width);
+    matrix(names.keys, wide, a_.hidden, false);
+    matrix(names.gate, wide, a_.hidden, false);
+    vector(names.bias, m.compressed.ratio * wide, Start::zero);
+    scale(names.norm, width, false);
   }
 
   void recurrence(const Recurrent& r) {
@@ -292,7 +300,7 @@ class Shapes {
     const bool narrow = m.latent_width > 0;
     const Count outer = narrow ? m.latent_width : a_.hidden;
     if (m.router_scales) scale("mlp.router_norm", a_.hidden, false);
-    matrix("mlp.router", m.experts, a_.hidden, m.router_bias);
+    matrix("mlp.router", m.choices(), a_.hidden, m.router_bias);
     if (m.router_scales) vector("mlp.route.factors", m.experts, Start::one);
     if (narrow) matrix("mlp.latent_down", outer, a_.hidden, false);
     if (m.latent_norm) scale("mlp.latent_norm", outer, false);

@@ -199,6 +199,8 @@ class Pass {
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
+  /// y and, by the gates of the experts that return their input, x.
+  Value add_own(std::string_view op, Value y, Value x, Value gates);
   /// Cross-entropy, its mean, and that of every result that judge() took; the sum goes to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
   /// The mean of a result, of a model without logits.
@@ -264,7 +266,8 @@ class Pass {
   HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
   void write_cache(const Attention& s, const AttentionInputs& in);
   void read_cache(const Attention& s, AttentionInputs& in);
-  void cache_pooled(const Attention& s, const HeadView& pooled);
+  void cache_pooled(const Tensor& to, Count ratio, Count width, const HeadView& pooled);
+  HeadView cached_pooled(const LayerCache& c, const Tensor& rows, Count width) const;
   StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
   void* cached_state(std::string_view op) const;
   /// The value without its numbers, for a rule that keeps those apart.

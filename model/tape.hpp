@@ -13,7 +13,8 @@ namespace llmcalc::model {
 /// The state of a value that outlives its numbers.
 struct Slot {
   Tensor gradient;                ///< of the loss, once backward has come here
-  bool masked = false;            ///< dropout works on it in place, and on its gradient
+  bool apart = false;             ///< its gradient shares no buffer: dropout works on it in place, or it waits while
+                                  ///< others are added to the buffer that it would share
   std::function<Tensor()> again;  ///< recomputes a value that is not kept
   Tensor kept;                    ///< gates: the router's choice, for the gradients of all that follow it
 };

@@ -1,5 +1,5 @@
-"""Compressed attention in PyTorch, as DeepSeek-V4 has it, without an indexer: one head of keys that are the values, of a
-window of tokens and of groups of tokens.
+"""Compressed attention in PyTorch, as DeepSeek-V4 has it: one head of keys that are the values, of a window of tokens and
+of groups of tokens, among which an indexer may choose.
 
 Written from the architecture's description, for scripts/torch_decoder.py, a key at a time.
 """
@@ -58,6 +58,15 @@ class CompressedAttention(nn.Module):
             self.pool_keys, self.pool_gate = (nn.Linear(hidden, wide, bias=False) for _ in range(2))
             self.pool = Pool(self.ratio, wide)
             self.pool_norm = Weight(self.width)
+        self.indexer = a.get("indexer")
+        if self.indexer:
+            i = self.indexer
+            wide = i["width"] * (2 if self.overlap else 1)
+            self.index_q = nn.Linear(a["q_rank"], i["heads"] * i["width"], bias=False)
+            self.index_keys, self.index_gate = (nn.Linear(hidden, wide, bias=False) for _ in range(2))
+            self.index_pool = Pool(self.ratio, wide)
+            self.index_k_norm = Weight(i["width"])
+            self.index_weights = nn.Linear(hidden, i["heads"], bias=False)
         self.core = core
         self.out_low = GroupedLinear(a["out_groups"], self.heads // a["out_groups"] * self.width, a["out_rank"])
         self.out = nn.Linear(a["out_groups"] * a["out_rank"], hidden, bias=False)
@@ -68,32 +77,51 @@ class CompressedAttention(nn.Module):
     def at(self, x, positions, back=False):
         return turned(x, positions, self.rope, back) if self.rotary else x
 
-    def pooled(self, x):
+    def pooled(self, keys, gates, bias, norm, width):
         """Keys of the whole groups (sequences, groups, width)."""
-        keys, gates, of = self.pool_keys(x), self.pool_gate(x), []
-        for first in range(0, x.shape[1] - self.ratio + 1, self.ratio):
+        of = []
+        for first in range(0, keys.shape[1] - self.ratio + 1, self.ratio):
             here = slice(first, first + self.ratio)
-            k, g = [keys[:, here, -self.width:]], [gates[:, here, -self.width:] + self.pool.bias[:, -self.width:]]
+            k, g = [keys[:, here, -width:]], [gates[:, here, -width:] + bias[:, -width:]]
             if self.overlap and first > 0:
                 before = slice(first - self.ratio, first)
-                k.append(keys[:, before, : self.width])
-                g.append(gates[:, before, : self.width] + self.pool.bias[:, : self.width])
+                k.append(keys[:, before, :width])
+                g.append(gates[:, before, :width] + bias[:, :width])
             of.append((torch.softmax(torch.cat(g, dim=1), dim=1) * torch.cat(k, dim=1)).sum(dim=1))
-        pooled = self.normed(torch.stack(of, dim=1), self.pool_norm)
+        pooled = self.normed(torch.stack(of, dim=1), norm)
         return self.at(pooled, torch.arange(len(of)) * self.ratio)
+
+    def not_chosen(self, x, low, later):
+        """(sequences, 1, tokens, groups): groups that are not among every query's top_k by the sum over heads of
+        weight x relu(q k'), of those that are not later."""
+        i = self.indexer
+        q = self.index_q(low).unflatten(-1, (i["heads"], -1)).transpose(1, 2)
+        q = self.at(q, torch.arange(x.shape[1]))
+        k = self.pooled(self.index_keys(x), self.index_gate(x), self.index_pool.bias, self.index_k_norm, i["width"])
+        weights = self.index_weights(x).transpose(1, 2)[..., None]
+        scores = (torch.relu(q @ k[:, None].transpose(-1, -2)) * weights).sum(1).masked_fill(later, -math.inf)
+        best = scores.sort(dim=-1, descending=True, stable=True).indices[..., : i["top_k"]]
+        return torch.ones_like(scores, dtype=torch.bool).scatter(-1, best, False)[:, None]
 
     def forward(self, x):
         tokens = torch.arange(x.shape[1])
-        q = self.q_up(self.normed(self.q_down(x), self.q_norm)).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        low = self.normed(self.q_down(x), self.q_norm)
+        q = self.q_up(low).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         q = self.at(rms(q, self.epsilon), tokens)
         keys = self.at(self.normed(self.kv(x), self.kv_norm), tokens)
         ago = tokens[:, None] - tokens[None, :]
         hidden = (ago < 0) | (ago >= self.window)
         if self.ratio:
-            pooled = self.pooled(x)
+            pooled = self.pooled(self.pool_keys(x), self.pool_gate(x), self.pool.bias, self.pool_norm, self.width)
             keys = torch.cat((keys, pooled), dim=1)
             ends = (torch.arange(pooled.shape[1]) + 1) * self.ratio
-            hidden = torch.cat((hidden, ends[None, :] > tokens[:, None] + 1), dim=1)
+            later = ends[None, :] > tokens[:, None] + 1
+            if self.indexer:
+                with torch.no_grad():
+                    unread = self.not_chosen(x, low, later) | later
+                hidden = torch.cat((hidden.expand(len(x), 1, -1, -1), unread), dim=-1)
+            else:
+                hidden = torch.cat((hidden, later), dim=1)
         scores = (q @ keys[:, None].transpose(-1, -2) / math.sqrt(self.width)).masked_fill(hidden, -math.inf)
         if self.core is not None:
             column = self.core.sinks[None, :, None, None].expand(*scores.shape[:-1], 1)

@@ -283,11 +283,14 @@ class ExpertLinear(nn.Module):
 
 class Mlp(nn.Module):
     """Dense, or a mixture: the router's best experts, weighted by a softmax over their logits alone (Mixtral,
-    arXiv:2401.04088, 2.1), and shared experts, which every token visits."""
+    arXiv:2401.04088, 2.1), and shared experts, which every token visits. The first half of a shortcut block has both,
+    the second a dense one. Experts that return their input (LongCat-Flash, arXiv:2509.01322, 2.1): of every token's
+    top_k choices their share of all experts is theirs, rounded down."""
 
     def __init__(self, m, layer):
         super().__init__()
-        self.m, self.moe = m, m["moe"] if has(m, "moe", layer) else None
+        shortcut = m["block"] == "shortcut"
+        self.m, self.moe = m, m["moe"] if has(m, "moe", layer) and not (shortcut and layer % 2) else None
         names = ("gate", "up", "down") if m["mlp"]["kind"] == "gated" else ("up", "down")
         hidden = m["hidden"]
 
@@ -297,11 +300,13 @@ class Mlp(nn.Module):
             if m["mlp"]["activation"] == "xielu":
                 setattr(self, prefix + "act", Xielu())
 
-        if self.moe is None:
+        if self.moe is None or shortcut:
             matrices("", m["mlp"]["width"], lambda i, o: nn.Linear(i, o, bias=m["mlp"]["bias"]))
+        if self.moe is None:
             return
         e, bias = self.moe["experts"], self.moe.get("expert_bias", False)
-        self.router = nn.Linear(hidden, e, bias=self.moe.get("router_bias", False))
+        self.returning = self.moe.get("zero_experts", 0)
+        self.router = nn.Linear(hidden, e + self.returning, bias=self.moe.get("router_bias", False))
         latent = self.moe.get("latent_width", 0)
         if latent:
             self.latent_down, self.latent_up = (nn.Linear(*w, bias=False) for w in ((hidden, latent), (latent, hidden)))
@@ -321,17 +326,29 @@ class Mlp(nn.Module):
             return down(act(up(x)))
         return down(act(pick(getattr(self, prefix + "gate"))(x)) * up(x))
 
+    def gates(self, x):
+        """Of all experts, those that return their input last: 0 where one is not chosen."""
+        logits, e, k = self.router(x), self.moe["experts"], self.moe["top_k"]
+        returned = k * self.returning // (e + self.returning)
+        which = logits[..., :e].topk(k - returned, dim=-1).indices
+        if returned:
+            which = torch.cat((which, e + logits[..., e:].topk(returned, dim=-1).indices), dim=-1)
+        return torch.zeros_like(logits).scatter(-1, which, torch.softmax(logits.gather(-1, which), dim=-1))
+
     def forward(self, x):
-        if self.moe is None:
-            return self.run(x, "")
-        best, which = self.router(x).topk(self.moe["top_k"], dim=-1)
-        gates = torch.zeros(*x.shape[:-1], self.moe["experts"]).scatter(-1, which, torch.softmax(best, dim=-1))
+        return self.run(x, "") if self.moe is None else self.mixture(x)
+
+    def mixture(self, x):
+        all_gates = self.gates(x)
+        gates = all_gates[..., : self.moe["experts"]]
         narrow = "latent_width" in self.moe
         own = self.latent_norm(self.latent_down(x) if narrow else x)
         every = [self.run(own, "expert_", lambda w, e=e: w if isinstance(w, Xielu) else w.of(e))
                  for e in range(self.moe["experts"])]
         y = (torch.stack(every, dim=-1) * gates[..., None, :]).sum(dim=-1)
         y = self.latent_up(y) if narrow else y
+        if self.returning:
+            y = y + x * all_gates[..., self.moe["experts"] :].sum(dim=-1, keepdim=True)
         if not self.moe.get("shared_experts"):
             return y
         shared = self.run(x, "shared_")
@@ -399,6 +416,14 @@ class Block(nn.Module):
         return x if self.mlp is None else self.sub_layer(self.mlp, self.mlp, x)
 
 
+def shortcut_block(first, second, x):
+    """LongCat-Flash (arXiv:2509.01322, 2.2): the mixture reads what the first half's MLP reads, and joins at the end."""
+    x = first.sub_layer(first.mix, first.attn, x)
+    y = first.mlp.norm(x)
+    x = second.sub_layer(second.mix, second.attn, x + first.mlp.run(y, ""))
+    return second.sub_layer(second.mlp, second.mlp, x) + first.mlp.mixture(y)
+
+
 class Decoder(nn.Module):
     def __init__(self, m):
         super().__init__()
@@ -413,7 +438,8 @@ class Decoder(nn.Module):
         if self.types:
             self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
-        self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"]))
+        self.shortcut = m["block"] == "shortcut"
+        self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"] * (2 if self.shortcut else 1)))
         if self.streams > 1:
             add_streams(self.head, self.streams, hidden, in_block=False)
         self.kind, self.pairs = m["head"].get("kind", "next_token"), m["head"].get("sentence_pair", False)
@@ -444,8 +470,10 @@ class Decoder(nn.Module):
         x = self.embedding.norm(x)
         if self.streams > 1:
             x = x[..., None, :].expand(*x.shape[:-1], self.streams, x.shape[-1])
-        for block in self.layers:
+        for block in [] if self.shortcut else self.layers:
             x = block(x)
+        for first, second in zip(self.layers[::2], self.layers[1::2]) if self.shortcut else []:
+            x = shortcut_block(first, second, x)
         if self.streams > 1:
             x = gathered(x, *weights(self.head, x, EPSILON))
         return x

@@ -14,10 +14,13 @@ const std::vector<Factor> all_factors{
     {"qk-norm", {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias"}},
     {"sinks", {"none", "sinks"}},
     {"norm", {"LayerNorm", "LayerNorm without bias", "RMSNorm", "weight-free"}},
-    {"block", {"pre-norm", "post-norm", "output norm", "both norms", "parallel", "parallel with two norms"}},
+    {"block",
+     {"pre-norm", "post-norm", "output norm", "both norms", "parallel", "parallel with two norms", "shortcut"}},
     {"MLP", {"plain", "gated"}},
     {"activation", {"GELU", "tanh GELU", "SiLU", "ReLU", "squared ReLU", "xIELU"}},
-    {"experts", {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width"}},
+    {"experts",
+     {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width",
+      "some return their input"}},
     {"positions", {"RoPE", "learned", "sinusoidal", "ALiBi", "none"}},
     {"biases", {"none", "attention", "MLP", "all"}},
     {"head", {"tied", "untied", "untied with bias"}},
@@ -164,7 +167,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys})
+    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys, experts})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

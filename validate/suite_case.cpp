@@ -82,7 +82,8 @@ Indexer indexer(const Choice& c) {
   return {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 1, .block = 2};
 }
 
-/// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens.
+/// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens; where other layers
+/// have an indexer, one that chooses among them.
 LayerMixer compressed(const Choice& c) {
   LayerMixer m;
   m.attention = AttentionKind::compressed;
@@ -92,6 +93,7 @@ LayerMixer compressed(const Choice& c) {
   m.latent = {.q_rank = 7, .rope_dim = 4};
   m.compressed = {.ratio = 2, .overlap = true, .out_groups = 2, .out_rank = 5};
   m.attention_sinks = c[sinks] == 1;
+  if (c[keys] > 0) m.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 1};
   m.reach = {.tokens = 2};
   m.layers = LayerSet::every(2, 1, 3);
   return m;
@@ -154,6 +156,7 @@ void set_mlp(Arch& a, const Choice& c) {
   a.moe.shared_gate = c[experts] == 3;
   a.moe.latent_norm = c[experts] == 4;
   if (c[experts] == 4) a.moe.latent_width = 13;
+  if (c[experts] == 5) a.moe.zero_experts = a.moe.top_k = 3;
 }
 
 /// The last layer without an MLP: it has neither a dense one nor experts.

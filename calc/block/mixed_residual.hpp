@@ -5,7 +5,9 @@
 /// in place of the stream, and so does the head. Scores and sums are element-wise work in one kernel, priced by its
 /// bytes. The number of tensors in a mix grows with depth; each counts the mean over all mixes, rounded up, so that
 /// layers stay alike. The first layer has one tensor, which no kernel mixes; it counts like the others. The saved
-/// streams of all blocks are alive in a pass without gradients; training keeps them as inputs of their layers.
+/// streams of all blocks are alive in a pass without gradients; training keeps them as inputs of their layers. Left
+/// out: their gradients, which every later mix adds to, alive in backward from the last mix to the first layer of the
+/// block.
 
 #include "calc/segment_builder.hpp"
 

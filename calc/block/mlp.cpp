@@ -94,7 +94,9 @@ TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
       b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = each},
             Split::partial, {out, gates});
   if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
-  if (m.zero_experts > 0) y = b.pointwise("mlp.zero_add", mlp, PointwiseKind::add, Split::partial, y, x, a.hidden);
+  if (m.zero_experts > 0)
+    y = b.add("mlp.zero_add", mlp, Pointwise{.kind = PointwiseKind::add_own, .rows = t, .width = a.hidden},
+              Split::partial, {y, x, gates});
   if (m.shared_experts > 0) {
     const TensorId shared = shared_experts(b, x);
     y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);

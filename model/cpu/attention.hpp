@@ -60,11 +60,12 @@ struct Core {
   Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
   /// Pooled keys that query i sees: the first ones.
   Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
-  /// All of them and the pooled ones behind them, or those that an indexer chose, in `room`.
+  /// All of them and the pooled ones behind them, or those that an indexer chose of either, in `room`.
   Keys keys(Count i, std::vector<Count>& room) const {
     const Count near = last(i) - first(i);
     if (in.chosen == nullptr) return {.first = first(i), .n = near + seen(i), .near = near, .far = s.keys};
     const ChosenIndex* const mine = in.chosen + (sequence * s.queries + i) * in.indices;
+    if (s.pooled > 0) return near_and_chosen(first(i), last(i), mine, in.indices, s.keys, room);
     return chosen_keys(s.selection, mine, in.indices, s.past() + i, room);
   }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.

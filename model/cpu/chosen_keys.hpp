@@ -34,4 +34,13 @@ inline Keys chosen_keys(const Selection& s, const ChosenIndex* chosen, Count eac
   return {.n = static_cast<Count>(room.size()), .list = room.data()};
 }
 
+/// The tokens [first, last) and behind them the pooled keys that a choice names, which are numbered from `far` on.
+inline Keys near_and_chosen(Count first, Count last, const ChosenIndex* chosen, Count each, Count far,
+                            std::vector<Count>& room) {
+  room.clear();
+  for (Count j = first; j < last; ++j) room.push_back(j);
+  for (Count i = 0; i < each && chosen[i] >= 0; ++i) room.push_back(far + chosen[i]);
+  return {.n = static_cast<Count>(room.size()), .list = room.data()};
+}
+
 }  // namespace llmcalc::model::LLMCALC_ISA

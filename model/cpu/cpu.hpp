@@ -14,6 +14,7 @@
 #include "model/cpu/linear.hpp"
 #include "model/cpu/norm.hpp"
 #include "model/cpu/optimizer.hpp"
+#include "model/cpu/own_experts.hpp"
 #include "model/cpu/pointwise.hpp"
 #include "model/cpu/pool.hpp"
 #include "model/cpu/pooled_keys.hpp"
@@ -223,6 +224,19 @@ class Cpu final : public Backend {
   }
   void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
     LLMCALC_ISA::route_gradient(s, w(kept), n(dgates), n(dlogits), add);
+  }
+  void route_own(const Pointwise& s, const Moe& m, In logits, Out gates, Out kept) override {
+    LLMCALC_ISA::route_own(s, m, n(logits), n(gates), w(kept));
+  }
+  void route_own_gradient(const Pointwise& s, const Moe& m, In kept, In dgates, Out dlogits, bool add) override {
+    LLMCALC_ISA::route_own_gradient(s, m, w(kept), n(dgates), n(dlogits), add);
+  }
+  void add_own(const Pointwise& s, const Moe& m, In gates, In a, In b, Out y) override {
+    LLMCALC_ISA::add_own(s, m, n(gates), n(a), n(b), n(y));
+  }
+  void add_own_gradient(const Pointwise& s, const Moe& m, In kept, In b, In dy, Out db, bool add_b, Out dgates,
+                        bool add_g) override {
+    LLMCALC_ISA::add_own_gradient(s, m, w(kept), n(b), n(dy), n(db), add_b, n(dgates), add_g);
   }
   void scale_gates(const Pointwise& s, In factors, Out gates) override {
     LLMCALC_ISA::scale_gates(s, n(factors), n(gates));

@@ -1,6 +1,8 @@
 #pragma once
 /// Mixture of experts: routing, dispatch, combination.
 
+#include <initializer_list>
+
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/pointwise.hpp"
@@ -9,9 +11,14 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// gates: softmax of a row of logits, the top_k of it renormalised; not_chosen elsewhere.
+/// Some of a token's choices: those [first, last), of which `chosen` are chosen.
+struct Choices {
+  Count first, last, chosen;
+};
+
+/// gates: softmax of a row of logits, its greatest of each part renormalised; not_chosen elsewhere.
 template <typename T>
-void route_row(const Pointwise& s, const T* logits, Wide<T>* p, Wide<T>* gates) {
+void route_row(const Pointwise& s, std::initializer_list<Choices> parts, const T* logits, Wide<T>* p, Wide<T>* gates) {
   using W = Wide<T>;
   W sum(0), chosen(0);
   const W most = greatest_of<W>(s.width, logits);
@@ -23,13 +30,14 @@ void route_row(const Pointwise& s, const T* logits, Wide<T>* p, Wide<T>* gates) 
     p[e] = p[e] / sum;
     gates[e] = number<W>(not_chosen);
   }
-  for (Count k = 0; k < s.top_k; ++k) {
-    Count best = -1;
-    for (Count e = 0; e < s.width; ++e)
-      if (!is_chosen(gates[e]) && (best < 0 || p[e] > p[best])) best = e;
-    gates[best] = p[best];
-    chosen += p[best];
-  }
+  for (const Choices& part : parts)
+    for (Count k = 0; k < part.chosen; ++k) {
+      Count best = -1;
+      for (Count e = part.first; e < part.last; ++e)
+        if (!is_chosen(gates[e]) && (best < 0 || p[e] > p[best])) best = e;
+      gates[best] = p[best];
+      chosen += p[best];
+    }
   for (Count e = 0; e < s.width; ++e)
     if (is_chosen(gates[e])) gates[e] = gates[e] / chosen;
 }
@@ -43,7 +51,7 @@ void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* kept) {
   for (Count t = 0; t < s.rows; ++t) {
     W* p = kept != nullptr ? kept + t * s.width : row.data();
     W* g = kept != nullptr ? kept + (s.rows + t) * s.width : row.data() + n;
-    route_row(s, logits + t * s.width, p, g);
+    route_row(s, {{0, s.width, s.top_k}}, logits + t * s.width, p, g);
     for (Count e = 0; e < s.width; ++e) gates[t * s.width + e] = static_cast<T>(g[e]);
   }
 }
@@ -51,17 +59,17 @@ void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* kept) {
 /// With c the chosen experts' share and g = p/c the gates: dl_e = g_e (dg_e - sum g dg) for the chosen, 0 elsewhere:
 /// the softmax of the chosen logits.
 template <typename T>
-void route_gradient(const Pointwise& s, const Wide<T>* kept, const T* dgates, T* dlogits, bool add) {
+void gates_gradient(Count choices, const Wide<T>* g, const T* dg, T* dlogits, bool add) {
   using W = Wide<T>;
-  for (Count t = 0; t < s.rows; ++t) {
-    const W* g = kept + (s.rows + t) * s.width;
-    const T* dg = dgates + t * s.width;
-    W mean(0);
-    for (Count e = 0; e < s.width; ++e)
-      if (is_chosen(g[e])) mean += g[e] * wide(dg[e]);
-    for (Count e = 0; e < s.width; ++e)
-      put(dlogits + t * s.width + e, is_chosen(g[e]) ? g[e] * (wide(dg[e]) - mean) : W(0), add);
-  }
+  W mean(0);
+  for (Count e = 0; e < choices; ++e)
+    if (is_chosen(g[e])) mean += g[e] * wide(dg[e]);
+  for (Count e = 0; e < choices; ++e) put(dlogits + e, is_chosen(g[e]) ? g[e] * (wide(dg[e]) - mean) : W(0), add);
+}
+template <typename T>
+void route_gradient(const Pointwise& s, const Wide<T>* kept, const T* dgates, T* dlogits, bool add) {
+  for (Count t = 0; t < s.rows; ++t)
+    gates_gradient(s.width, kept + (s.rows + t) * s.width, dgates + t * s.width, dlogits + t * s.width, add);
 }
 
 /// The gates of chosen experts times a learned factor of each.

@@ -18,6 +18,8 @@ class IndexRow {
       : s_(s), in_(in), sequence_(sequence), query_(query) {}
   /// The query's token: it sees those up to itself.
   Count token() const { return s_.past() + query_; }
+  /// Keys that it sees: of tokens up to its own, or of whole groups of them.
+  Count seen() const { return s_.pooled > 0 ? (token() + 1) / s_.pooled : token() + 1; }
   Count heads() const { return s_.heads; }
 
   /// q k' of every head with every key: the heads of a key lie together.
@@ -95,16 +97,19 @@ void block_scores(const W* score, Count blocks, Count size, W* to) {
   }
 }
 
+/// Keys that some query may see: of all tokens, or of all whole groups.
+inline Count scored_keys(const IndexScores& s) { return s.pooled > 0 ? s.keys / s.pooled : s.keys; }
+
 /// Every query's choice. naive: all scores are computed, and those of later tokens ignored.
 template <typename T>
 Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, ChosenIndex* chosen) {
   using W = Wide<T>;
   const Count each_row = s.selection.indices(s.all_keys()), block = s.selection.block;
   const bool every = naive && s.queries > 1;
-  each<T>(s.rows(), s.keys * s.heads * s.width, [&](Count r) {
+  each<T>(s.rows(), s.all_keys() * s.heads * s.width, [&](Count r) {
     thread_local Aligned<W> product, score, best;
     const IndexRow<T> row(s, in, r / s.queries, r % s.queries);
-    const Count seen = row.token() + 1, done = every ? s.keys : seen;
+    const Count seen = row.seen(), done = every ? scored_keys(s) : seen;
     product.resize(static_cast<std::size_t>(done * s.heads));
     row.products({.n = done}, product.data());
     score.resize(static_cast<std::size_t>(seen));
@@ -117,7 +122,7 @@ Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, Chosen
     choose(best.data(), before, s.selection.keys / block, to, each_row);
   });
   Count pairs = 0;
-  for (Count i = 0; i < s.queries; ++i) pairs += every ? s.keys : s.past() + i + 1;
+  for (Count i = 0; i < s.queries; ++i) pairs += every ? scored_keys(s) : IndexRow<T>(s, in, 0, i).seen();
   return (s.sequences * s.heads) * pair_flops(pairs, s.width);
 }
 
@@ -139,8 +144,9 @@ Flops index_gradient(const IndexScores& s, const IndexView& in, const ChosenInde
   using W = Wide<T>;
   const Count each_row = s.selection.indices(s.all_keys());
   std::vector<Count> pairs(static_cast<std::size_t>(s.sequences));
-  each<T>(s.sequences, s.queries * s.keys * s.heads * s.width, [&](Count b) {
-    Aligned<W> dk(static_cast<std::size_t>(s.keys * s.width), W(0)), product, dscore, dq, dweights;
+  const Count all = s.all_keys();
+  each<T>(s.sequences, s.queries * all * s.heads * s.width, [&](Count b) {
+    Aligned<W> dk(static_cast<std::size_t>(all * s.width), W(0)), product, dscore, dq, dweights;
     std::vector<Count> room;
     for (Count i = 0; i < s.queries; ++i) {
       const IndexRow<T> row(s, in, b, i);
@@ -150,7 +156,7 @@ Flops index_gradient(const IndexScores& s, const IndexView& in, const ChosenInde
       product.resize(static_cast<std::size_t>(keys.n * s.heads));
       row.products(keys, product.data());
       dscore.assign(static_cast<std::size_t>(keys.n), W(0));
-      if (target != nullptr) score_gradients(row, keys, product.data(), target + r * s.keys, dscore.data());
+      if (target != nullptr && keys.n > 0) score_gradients(row, keys, product.data(), target + r * all, dscore.data());
       dq.assign(static_cast<std::size_t>(s.heads * s.width), W(0));
       dweights.assign(static_cast<std::size_t>(s.heads), W(0));
       for (Count j = 0; j < keys.n; ++j)
@@ -158,7 +164,7 @@ Flops index_gradient(const IndexScores& s, const IndexView& in, const ChosenInde
                           dk.data() + keys[j] * s.width, dweights.data());
       row.write(to, dq.data(), dweights.data());
     }
-    for (Count j = 0; j < s.keys; ++j) {
+    for (Count j = 0; j < all; ++j) {
       T* const k = at_mutable<T>(to.k, b, j, 0);
       for (Count i = 0; i < s.width; ++i) put(k + i, dk[static_cast<std::size_t>(j * s.width + i)], true);
     }

@@ -76,6 +76,7 @@ class Cuda final : public Backend {
     }
     if (a.output_scale) return "factors of layers";
     if (a.per_layer.width > 0) return "inputs of layers";
+    if (a.moe.zero_experts > 0) return "experts that return their input";
     if (a.moe.router_scales) return "factors of experts";
     if (a.bidirectional) return "attention to later tokens";
     return a.activation == Activation::xielu ? "xIELU" : "";

@@ -87,6 +87,7 @@ class Writer {
       case PointwiseKind::add:
       case PointwiseKind::multiply:
       case PointwiseKind::gate:
+      case PointwiseKind::add_own:
         return moved(3, s.rows, s.width);
       case PointwiseKind::dropout: {
         const Expr masks = Expr(2) * number_bytes() + Expr(1);

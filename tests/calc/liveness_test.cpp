@@ -33,6 +33,7 @@ unsigned backward_reads(const Op& op, const Options& o) {
   const Pointwise* p = std::get_if<Pointwise>(&op.shape);
   if (p == nullptr) return 0;
   if (p->kind == PointwiseKind::multiply || p->kind == PointwiseKind::gate) return 3;
+  if (p->kind == PointwiseKind::add_own) return 2;
   return p->kind == PointwiseKind::activate || p->kind == PointwiseKind::combine ? 1 : 0;
 }
 
@@ -111,7 +112,11 @@ class Simulation {
         }
       } else if (is_sum(op)) {
         for (const TensorId t : reads(op))
-          if (gradient.count(root_.at(t)) == 0) give(root_.at(t), gradient.at(out));
+          if (gradient.count(root_.at(t)) == 0) waits(op, t) ? fresh(root_.at(t)) : give(root_.at(t), gradient.at(out));
+      } else if (is(PointwiseKind::add_own, op)) {
+        give(root_.at(op.in[0]), gradient.at(out));
+        for (const TensorId t : {op.in[1], op.in[2]})
+          if (gradient.count(root_.at(t)) == 0) fresh(root_.at(t));
       } else if (!op.in_place() && !std::holds_alternative<Lookup>(op.shape)) {
         for (const TensorId t : reads(op))
           if (gradient.count(root_.at(t)) == 0) fresh(root_.at(t));
@@ -132,9 +137,14 @@ class Simulation {
       if (t != no_tensor) r.push_back(t);
     return r;
   }
-  static bool is_sum(const Op& op) {
+  static bool is(PointwiseKind kind, const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
-    return p && p->kind == PointwiseKind::add;
+    return p && p->kind == kind;
+  }
+  static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
+  /// Whether its gradient is used after others were added to what it would share: of a sum's second number, made first.
+  bool waits(const Op& op, TensorId t) const {
+    return t == op.in[1] && root_.at(op.in[0]) != block_input && made_.at(root_.at(t)) < made_.at(root_.at(op.in[0]));
   }
   static const Collective* exchange(const Op& op) { return std::get_if<Collective>(&op.shape); }
   /// A gather or scatter makes a tensor of another size; an all-reduce works where its input lies.
@@ -292,6 +302,19 @@ TEST_CASE("the first number of a sum is made first: backward needs its gradient,
       const Pointwise* p = std::get_if<Pointwise>(&op.shape);
       if (p != nullptr && p->kind == PointwiseKind::add) CHECK(op.in[0] < op.in[1]);
     }
+  }
+}
+
+TEST_CASE("what joins at the end of a shortcut block has a gradient of its own, as the simulation has it",
+          "[contract][liveness]") {
+  Arch a = prime_moe();
+  a.block = BlockKind::shortcut;
+  a.norms_per_layer = 4;
+  a.moe.layers = LayerSet::all(a.layers);
+  for (const Count zero_experts : {0, 3}) {
+    a.moe.zero_experts = zero_experts;
+    for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash})
+      same(first_block(a, training), {priced(attention)}, tokens * 13);
   }
 }
 

@@ -41,6 +41,12 @@ Arch tiny_compressed(Count first) {
 
 }  // namespace
 
+Arch tiny_pooled_choice() {
+  Arch a = tiny_compressed(2);
+  a.mixers[a.mixers.size() - 1].indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 1};
+  return a;
+}
+
 std::vector<Variant> compressed_variants() {
   std::vector<Variant> all;
   const auto add = [&](const char* name, Count first, void (*change)(Arch&, Plan&)) {
@@ -57,6 +63,12 @@ std::vector<Variant> compressed_variants() {
   add("compressed attention without positions, again", 0, [](Arch& a, Plan& p) {
     a.position = Position::none;
     p.recompute = Recompute::selective;
+  });
+  add("pooled keys that an indexer chooses", 2, [](Arch& a, Plan&) { a = tiny_pooled_choice(); });
+  add("pooled keys that an indexer chooses, naive, again", 2, [](Arch& a, Plan& p) {
+    a = tiny_pooled_choice();
+    p.attention = AttentionImpl::naive;
+    p.recompute = Recompute::full;
   });
   return all;
 }

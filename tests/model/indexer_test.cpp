@@ -6,6 +6,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
+#include "tests/model/deepseek_v4.hpp"
 #include "tests/model/emulated.hpp"
 #include "tests/model/sparse.hpp"
 #include "text/error.hpp"
@@ -16,7 +17,8 @@ using test::Numbers;
 
 namespace {
 
-/// An indexer on one sequence of 9 tokens, in double: queries, keys and weights of its heads.
+/// An indexer on one sequence of 9 tokens, in double: queries, keys and weights of its heads. Keys may be those of
+/// groups of tokens, which then stand for tokens below.
 struct Bench {
   IndexScores s;
   bool weighted;
@@ -24,16 +26,17 @@ struct Bench {
   std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
   std::vector<ChosenIndex> chosen;
 
-  Bench(const Indexer& i, Count past)
+  Bench(const Indexer& i, Count past, Count pooled = 0)
       : s{.sequences = 1,
           .heads = i.heads,
           .queries = 9 - past,
           .keys = 9,
           .width = i.width,
-          .selection = i.selection()},
+          .selection = i.selection(),
+          .pooled = pooled},
         weighted(i.kind == IndexerKind::lightning),
         q(drawn(s.queries * i.heads * i.width, 1)),
-        k(drawn(9 * i.width, 2)),
+        k(drawn(s.all_keys() * i.width, 2)),
         w(drawn(s.queries * i.heads, 3)),
         chosen(static_cast<std::size_t>(s.chosen())) {}
 
@@ -45,7 +48,7 @@ struct Bench {
   }
   IndexView view(const Numbers& of_q, const Numbers& of_k, const Numbers& of_w) const {
     return {.q = {of_q.data(), s.queries * s.heads * s.width, s.heads * s.width, s.width},
-            .k = {of_k.data(), s.keys * s.width, s.width, 0},
+            .k = {of_k.data(), s.all_keys() * s.width, s.width, 0},
             .weights = {weighted ? of_w.data() : nullptr, s.queries * s.heads, s.heads, 1}};
   }
   void choose(AttentionImpl how) { cpu->index_scores(s, view(q, k, w), how, chosen.data()); }
@@ -67,10 +70,13 @@ struct Bench {
     for (Count j = index * size; j < (index + 1) * size; ++j) most = std::max(most, score(i, j));
     return most;
   }
+  /// Tokens, or whole groups of them, up to query i.
+  Count seen(Count i) const { return (s.past() + i + 1) / std::max<Count>(1, s.pooled); }
   /// Whether query i reads token j.
   bool reads(Count i, Count j) const {
-    const Count size = std::max<Count>(1, s.selection.block), each = s.selection.indices(s.keys), t = s.past() + i;
-    if (j > t) return false;
+    const Count size = std::max<Count>(1, s.selection.block), each = s.selection.indices(s.all_keys()),
+                t = s.past() + i;
+    if (j >= seen(i)) return false;
     if (s.selection.block > 0 && j / size == t / size) return true;
     const auto row = chosen.begin() + i * each;
     return std::find(row, row + each, static_cast<ChosenIndex>(j / size)) != row + each;
@@ -87,12 +93,12 @@ double own_loss(const Bench& b, std::vector<double>* targets = nullptr) {
   for (Count i = 0; i < b.s.queries; ++i) {
     std::vector<Count> keys;
     double sum = 0;
-    for (Count j = 0; j < b.s.keys; ++j)
+    for (Count j = 0; j < b.s.all_keys(); ++j)
       if (b.reads(i, j)) keys.push_back(j), sum += std::exp(b.score(i, j));
     for (std::size_t n = 0; n < keys.size(); ++n) {
       const double p = (n == 0 ? 2.0 : 1.0) / static_cast<double>(keys.size() + 1);
       loss += p * (std::log(p) - b.score(i, keys[n]) + std::log(sum));
-      if (targets != nullptr) (*targets)[static_cast<std::size_t>(i * b.s.keys + keys[n])] = p;
+      if (targets != nullptr) (*targets)[static_cast<std::size_t>(i * b.s.all_keys() + keys[n])] = p;
     }
   }
   return loss;
@@ -115,15 +121,16 @@ double off(Bench& b, Numbers& x, const Numbers& gradient) {
 
 }  // namespace
 
-TEST_CASE("an indexer chooses the tokens, or the blocks before the query's own, of the greatest scores", "[indexer]") {
-  for (const Indexer& i : {lightning(), blocks()})
+TEST_CASE("an indexer chooses the tokens, groups, or blocks before the query's own of the greatest scores",
+          "[indexer]") {
+  for (const auto& [i, pooled] : {std::pair{lightning(), 0}, {blocks(), 0}, {lightning(), 2}})
     for (const Count past : {0, 6})
       for (const AttentionImpl how : {AttentionImpl::flash, AttentionImpl::naive}) {
-        Bench b(i, past);
+        Bench b(i, past, pooled);
         b.choose(how);
         const Count size = std::max<Count>(1, i.block), most = i.top_k;
         for (Count q = 0; q < b.s.queries; ++q) {
-          const Count t = past + q, all = i.block > 0 ? t / size : t + 1;  // whole blocks before its own, or tokens
+          const Count all = i.block > 0 ? (past + q) / size : b.seen(q);  // whole blocks before its own, or all
           for (Count j = 0; j < all; ++j) {
             Count better = 0;
             for (Count other = 0; other < all; ++other) {
@@ -146,10 +153,10 @@ TEST_CASE("of equal scores the lower index is chosen, and places that nothing fi
 
 TEST_CASE("the gradient of an indexer's own loss equals central differences; without a target it is zero",
           "[indexer][gradient]") {
-  for (const Indexer& i : {lightning(), blocks()}) {
-    Bench b(i, 0);
+  for (const auto& [i, pooled] : {std::pair{lightning(), 0}, {blocks(), 0}, {lightning(), 2}}) {
+    Bench b(i, 0, pooled);
     b.choose(AttentionImpl::flash);
-    Numbers target(81), dq(b.q.size()), dk(b.k.size()), dw(b.w.size());
+    Numbers target(static_cast<std::size_t>(9 * b.s.all_keys())), dq(b.q.size()), dk(b.k.size()), dw(b.w.size());
     own_loss(b, &target);
     const IndexView to = b.view(dq, dk, dw);
     b.cpu->index_gradient(b.s, b.view(b.q, b.k, b.w), b.chosen.data(), nullptr, {to.q, to.k, to.weights});
@@ -162,11 +169,14 @@ TEST_CASE("the gradient of an indexer's own loss equals central differences; wit
   }
 }
 
-TEST_CASE("a choice of all keys gives the logits of a model without an indexer", "[indexer]") {
-  test::Variant sparse{"all keys", test::tiny_sparse(2), test::tiny_plan()};
-  sparse.arch.indexer.top_k = sparse.plan.seq;
+namespace {
+
+/// The logits of a model with an indexer, against those of one without and of one that chooses a key.
+void check_choice_of_all(const Arch& arch, Indexer& (*indexer)(Arch&)) {
+  test::Variant sparse{"all keys", arch, test::tiny_plan()};
+  indexer(sparse.arch).top_k = sparse.plan.seq;
   test::Variant dense = sparse;
-  dense.arch.indexer = {};
+  indexer(dense.arch) = {};
   test::Run a(sparse, Number::f64), b(dense, Number::f64);
   for (Parameter& p : b.t.weights().all())
     for (Parameter& same : a.t.weights().all())
@@ -174,8 +184,16 @@ TEST_CASE("a choice of all keys gives the logits of a model without an indexer",
   const std::vector<std::int64_t> ids = test::tiny_batch(sparse.arch, sparse.plan, 3).ids;
   CHECK(test::difference(a.t.all_logits(ids, 2), b.t.all_logits(ids, 2)) < 1e-12);
   test::Variant few = sparse;
-  few.arch.indexer.top_k = 1;
+  indexer(few.arch).top_k = 1;
   CHECK(test::difference(test::Run(few, Number::f64).t.all_logits(ids, 2), a.t.all_logits(ids, 2)) > 1e-3);
+}
+
+}  // namespace
+
+TEST_CASE("a choice of all keys, or of all pooled keys, gives the logits of a model without an indexer", "[indexer]") {
+  check_choice_of_all(test::tiny_sparse(2), [](Arch& a) -> Indexer& { return a.indexer; });
+  check_choice_of_all(test::tiny_pooled_choice(),
+                      [](Arch& a) -> Indexer& { return a.mixers[a.mixers.size() - 1].indexer; });
 }
 
 TEST_CASE("the model's loss trains no weight of an indexer", "[indexer]") {

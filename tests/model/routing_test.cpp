@@ -4,6 +4,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
+#include "tests/model/longcat.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -90,4 +91,14 @@ TEST_CASE("kernels send tokens to experts in the order that the host does", "[ke
            {std::tuple{1, 8, 2}, {64, 4, 1}, {65, 5, 5}, {300, 7, 3}, {130, 70, 4}})
         check_routing(*b, tokens, experts, top_k, taping);
     }
+}
+
+TEST_CASE("a GPU refuses experts that return their input", "[kernels]") {
+  const Arch arch = test::returning_variants().front().arch;
+  for (const test::MakeBackend make : test::gpus()) {
+    const std::unique_ptr<Backend> gpu = make(Number::f32, true);
+    CHECK_THROWS_WITH(Transformer(arch, *gpu, {.plan = test::tiny_plan()}, 1),
+                      "the GPU's kernels have no experts that return their input, which this model's layers use; give "
+                      "--device cpu");
+  }
 }

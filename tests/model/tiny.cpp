@@ -5,6 +5,7 @@
 #include "tests/model/encoders.hpp"
 #include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
+#include "tests/model/longcat.hpp"
 #include "tests/model/sparse.hpp"
 
 namespace llmcalc::test {
@@ -222,6 +223,8 @@ std::vector<Variant> variants() {
   for (Variant& v : gemma_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : shortcut_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : returning_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
   return c.all;
 }

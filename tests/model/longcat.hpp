@@ -1,0 +1,11 @@
+#pragma once
+/// Small models with shortcut blocks, and with experts that return their input (LongCat-Flash).
+
+#include "tests/model/tiny.hpp"
+
+namespace llmcalc::test {
+
+std::vector<Variant> shortcut_variants();
+std::vector<Variant> returning_variants();
+
+}  // namespace llmcalc::test
