@@ -21,6 +21,20 @@ void require_mixer(const Mixer& m) {
         "numbers can be calculated but not run");
 }
 
+/// Refuses relative positions of layers whose heads are not those of their stack's table.
+void require_distances(const Arch& a) {
+  if (a.position != Position::relative) return;
+  const Mixer& decoder = a.mixer(a.mixers.size());
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+    const Mixer& m = a.mixer(i);
+    const bool grouped = m.attention == AttentionKind::grouped;
+    if (grouped && m.heads == (m.bidirectional ? a.heads : decoder.heads)) continue;
+    throw InputError(
+        "the reference transformer has relative positions in stacks whose layers have grouped attention of equally "
+        "many heads, and this model has others; its numbers can be calculated but not run");
+  }
+}
+
 /// Refuses encoder-decoders that read more than their tokens, or have other blocks than T5's.
 void require_stacks(const Arch& a) {
   const bool more = a.embedding_width != a.hidden || a.position == Position::learned || a.token_types > 0 ||
@@ -45,6 +59,7 @@ const Arch& runnable(const Arch& a, const Backend& b) {
     throw InputError(
         "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "
         "but not run");
+  require_distances(a);
   require_stacks(a);
   if (a.per_layer.width > 0 && a.activation == Activation::xielu)
     throw InputError(

@@ -106,7 +106,7 @@ TEST_CASE("a decoding step runs the decoder alone, on the encoder's cached keys 
   CHECK(shape_of<Attention>(decoder, "attn.core").keys == 1 + 11);  // the token that begins the decoder, and 11
   CHECK(shape_of<Attention>(decoder, "cross.core").keys == 100);
   CHECK(names(decoder).find("cross.k") == std::string::npos);
-  CHECK(cache_bytes(a, plan, 111) == Bytes(2 * (100 + 11) * 2 * 8 * 8 * 2));
+  CHECK(cache_bytes(a, plan, 111) == Bytes(2 * (100 + 1 + 11) * 2 * 8 * 8 * 2));
 }
 
 TEST_CASE("the prefill encodes the prompt and begins the decoder with one token", "[engine][encoder]") {
