@@ -183,4 +183,9 @@ TEST_CASE("distances lie in T5's ranges", "[encoder]") {
     CHECK(back.of(-distance) == range);
   }
   CHECK(back.of(5) == 0);
+  for (const Count distance : {-9, 0, 9})
+    for (const bool both_ways : {false, true}) {
+      CHECK(DistanceRanges{1, 128, both_ways}.of(distance) == 0);
+      CHECK(DistanceRanges{300, 8, both_ways}.of(50 * distance) < 300);  // more ranges than distances to part
+    }
 }
