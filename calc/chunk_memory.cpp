@@ -54,7 +54,7 @@ class ChunkTensors {
     if (const Liveness& e = p_.embedding().alive; c_.embedding && e.carried != Bytes())
       live = std::max(live, worst(e, false));
     if (in_groups_) return std::max(live, peak_of_groups());
-    if (!handed_.empty()) return std::max(live, peak_of_every_layer());
+    if (!handed_.empty() || p_.embedding().alive.awaited != Bytes()) return std::max(live, peak_of_every_layer());
     return std::max(live, std::max(peak_of(again_, true), peak_of({again_.end, c_.end, false, false}, false)));
   }
 
@@ -105,21 +105,35 @@ class ChunkTensors {
   static Bytes worst(const Liveness& l, bool again) {
     return std::max(again ? l.forward + l.output + l.awaited : l.forward, l.backward);
   }
-  /// The same where layers hand on keys and values. In backward their gradients are alive from the last reader to the
-  /// maker; of a maker that runs again they themselves are, to the first reader, and then again.
+  /// The gradient of what a layer hands on: of keys and values, or of an encoder's result.
+  Bytes gradient_of(const HandedOn& h) const {
+    const LayerPrice& maker = p_.layer(h.kind);
+    if (!p_.kinds.kinds[h.kind].closes_encoder) return maker.alive.awaited;
+    return maker.backward ? maker.alive.output : Bytes();
+  }
+  /// Gradients of the distances that a layer's stack reads; in an encoder those of the decoder's, too.
+  Bytes gradient_of_distances(Count i, Count encoder) const {
+    const Liveness& e = p_.embedding().alive;
+    return i > encoder ? e.awaited - e.awaited_by_encoder : e.awaited;
+  }
+  /// The same where layers hand on what they make, or distances are made before all. In backward their gradients are
+  /// alive from the last reader to the maker; of a maker that runs again they themselves are, to the first reader, and
+  /// then again. While an encoder runs, the decoder's embedded tokens wait, or their gradient.
   Bytes peak_of_every_layer() const {
     Bytes live;
+    const Count encoder = encoder_end(p_.kinds);
     for (Count i = c_.first; i < c_.end; ++i) {
       const LayerPrice& row = p_.layer(kind_index(p_.kinds, i));
       const bool again = runs_again(i) && row.backward;
-      Bytes gradients, unread;
+      const Bytes waiting = i <= encoder ? waiting_for_encoder(p_) : Bytes();
+      Bytes gradients = gradient_of_distances(i, encoder), unread;
       for (const HandedOn& h : handed_) {
         const Liveness& maker = p_.layer(h.kind).alive;
-        if (h.passes(i)) gradients += maker.awaited;
+        if (h.passes(i)) gradients += gradient_of(h);
         if (h.source < i && i < h.first_reader && runs_again(h.source)) unread += here(maker.carried);
       }
       const Bytes below = kept_below(i), backward = again ? worst(row.alive, true) : row.alive.backward;
-      live = std::max({live, below + row.alive.forward, below - unread + gradients + backward});
+      live = std::max(live, waiting + std::max(below + row.alive.forward, below - unread + gradients + backward));
     }
     return live;
   }

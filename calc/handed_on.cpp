@@ -13,11 +13,18 @@ Count kv_source(const LayerKinds& kinds, Count layer) {
   return source;
 }
 
+Count encoder_end(const LayerKinds& kinds) {
+  for (const LayerKind& kind : kinds)
+    if (kind.closes_encoder) return kind.last;
+  return -1;
+}
+
 std::vector<HandedOn> handed_on(const LayerKinds& kinds) {
   std::vector<HandedOn> all;
-  if (std::none_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.hands_on_kv; })) return all;
   Count layers = 0;
   for (const LayerKind& kind : kinds) layers = std::max(layers, kind.last + 1);
+  if (const Count end = encoder_end(kinds); end >= 0) all.push_back({kind_index(kinds, end), end, end + 1, layers - 1});
+  if (std::none_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.hands_on_kv; })) return all;
   for (Count i = 0; i < layers; ++i) {
     const std::size_t kind = kind_index(kinds, i);
     if (kinds.kinds[kind].hands_on_kv) all.push_back({kind, i, 0, 0});

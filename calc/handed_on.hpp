@@ -1,8 +1,8 @@
 #pragma once
-/// Keys and values that a layer hands on to later ones, which have none of their own (Mixer::shared_kv). They are alive
-/// from the layer that makes them to the last one that reads them; a pass behind cached tokens reads the cache instead.
-/// In training they are kept where they are made, and their gradient, which the last reader begins and every reader
-/// adds to, is alive until backward comes back there.
+/// What a layer hands on to later ones: keys and values, to layers that have none of their own (Mixer::shared_kv), and
+/// an encoder's result, to all layers of the decoder behind it. It is alive from the layer that makes it to the last
+/// one that reads it; a pass behind cached tokens reads the cache instead. In training it is kept where it is made, and
+/// its gradient, which the last reader begins and every reader adds to, is alive until backward comes back there.
 
 #include <algorithm>
 #include <vector>
@@ -11,15 +11,18 @@
 
 namespace llmcalc {
 
-/// The keys and values of one layer, and the layers that read them.
+/// What one layer hands on, and the layers that read it.
 struct HandedOn {
-  std::size_t kind = 0;  ///< of the layer that makes them
+  std::size_t kind = 0;  ///< of the layer that makes it
   Count source = 0, first_reader = 0, last_reader = 0;
-  /// Whether they are made before layer i, and it or one behind it reads them.
+  /// Whether it is made before layer i, and that or one behind it reads it.
   constexpr bool passes(Count i) const { return source < i && i <= last_reader; }
 };
 
-/// All keys and values that layers hand on, in the order of their sources.
+/// The layer that ends an encoder before a decoder; -1: there is none.
+Count encoder_end(const LayerKinds& kinds);
+
+/// All that layers hand on, in the order of their sources.
 std::vector<HandedOn> handed_on(const LayerKinds& kinds);
 
 /// The most bytes that layers before it hand over while a layer of this kind runs; each(k): those that a layer of kind

@@ -10,7 +10,7 @@ Bytes weight_bytes(const Shape& shape, const Stored& w);
 
 /// The bytes that one layer caches of one sequence on one rank: `per_token` for every token held, `per_pool` for every
 /// `ratio` tokens, and a state of fixed size. Of an encoder's tokens, which a decoder's layer caches for its cross
-/// attention, the state has the bytes.
+/// attention, the state has the bytes; the decoder's own tokens follow one that begins it.
 struct CacheRow {
   Bytes per_token{};
   Reach reach{};
@@ -20,7 +20,7 @@ struct CacheRow {
   Count ratio = 1;
   Bytes open{};  ///< of tokens whose group may still be open: beside the cache, as published counts have it
   constexpr Bytes of(Count context) const {
-    const Count own = context > encoded ? context - encoded : 0;
+    const Count own = encoded == 0 ? context : std::max(context, encoded) - encoded + 1;
     return reach.held(own) * per_token + (own / ratio) * per_pool + state;
   }
   /// Bytes per token while no window is full; of pooled tokens the mean, rounded down.

@@ -23,7 +23,7 @@ struct Tensor {
   bool asks = true;       ///< for a gradient
   bool outside = false;   ///< another segment's, and alive there; a gradient of it is made here
   bool carried = false;   ///< this segment's, and read by others: alive to its end
-  bool handed = false;    ///< of these, keys and values, whose gradient is there before backward begins
+  bool handed = false;    ///< of these, one that several layers read: its gradient is there before backward begins
   bool in_place = false;  ///< of these, one whose gradients later segments write in its place
   bool passed = false;    ///< the result, which this segment's backward reads, too, and the next one keeps
 };
@@ -116,7 +116,8 @@ class Walk {
       Tensor& x = tensors_[*in];
       x.last_use = i;
       if (x.outside) x.size = outside_bytes(op, static_cast<std::size_t>(in - t.in.begin()));
-      if (x.outside && core) x.asks = false;  // handed on: its gradient outlives this segment (calc/handed_on.hpp)
+      const bool product = std::holds_alternative<Linear>(op.shape);
+      if (x.outside && (core || product)) x.asks = false;  // its gradient outlives this segment (calc/handed_on.hpp)
       if (core && core->hands_on_kv && in != t.in.begin()) x.carried = x.handed = true;
       if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each once
     }
@@ -153,7 +154,10 @@ class Walk {
     x.first_need = x.producer;
     x.needed = p_.training();
     x.carried = true;
-    x.in_place = t != result_ && x.needed && x.asks;
+    x.handed = t != result_ && std::holds_alternative<Lookup>(ops_[x.producer].shape);  // distances
+    x.in_place = t != result_ && !x.handed && x.needed && x.asks;
+    if (x.handed) r_.awaited_by_encoder = r_.awaited;
+    if (x.handed) return hand_on(x);
     if (t != result_) r_.carried += x.size;
   }
   void hand_on(const Tensor& x) {

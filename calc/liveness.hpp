@@ -19,9 +19,10 @@ struct Liveness {
   Bytes core;       ///< the part of `kept` that belongs to the attention core alone: scores, log-sum-exps
   Bytes carried;    ///< results besides the output, which other segments read; training keeps them
   Bytes handed_on;  ///< of the kept: a result that lives until a later layer makes its like (an indexer's choice)
-  Bytes awaited;    ///< gradients of keys and values that later layers read, there before the segment's backward begins
-  Bytes forward;    ///< most alive at once in forward, kept tensors and input included
-  Bytes backward;   ///< most alive at once in backward, kept tensors and gradients included
+  Bytes awaited;    ///< gradients of results that several later layers read, there before the segment's backward begins
+  Bytes awaited_by_encoder;  ///< of the awaited: those of an encoder's distances, where a decoder's follow
+  Bytes forward;             ///< most alive at once in forward, kept tensors and input included
+  Bytes backward;            ///< most alive at once in backward, kept tensors and gradients included
   bool keeps_input = false;
 };
 

@@ -167,16 +167,21 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
   return updated_states(held_sums(prices, rows_of(prices, chunks)), plan, layout);
 }
 
+Bytes waiting_for_encoder(const Prices& pass) { return pass.embedding().alive.output - pass.layer(0).alive.input; }
+
 Bytes pass_workspace(const Prices& pass) {
   const std::vector<HandedOn> handed = handed_on(pass.kinds);
   const auto each = [&](std::size_t kind) { return pass.layer(kind).alive.carried; };
   Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;  // from rows before
+  const Count encoder = encoder_end(pass.kinds);
   for (std::size_t k = 0; k < pass.kinds.size; ++k) {
+    const LayerKind& kind = pass.kinds.kinds[k];
     const Liveness& l = pass.layer(k).alive;
     const bool makes_its_own = l.handed_on != Bytes();
-    const Bytes before = carried + (makes_its_own ? Bytes() : choice);
-    most = std::max(most, l.forward + before + handed_over(handed, pass.kinds.kinds[k], each));
-    if (!pass.kinds.kinds[k].hands_on_kv) carried += l.carried;
+    Bytes before = carried + (makes_its_own ? Bytes() : choice);
+    if (kind.last <= encoder) before += waiting_for_encoder(pass);
+    most = std::max(most, l.forward + before + handed_over(handed, kind, each));
+    if (!kind.hands_on_kv && !kind.closes_encoder) carried += l.carried;
     if (makes_its_own) choice = l.handed_on;
   }
   most = std::max(most, pass.head().alive.forward);

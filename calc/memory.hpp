@@ -142,6 +142,9 @@ Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout
 /// Peak bytes that an inference pass holds besides weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
+/// Embedded tokens of a decoder, which wait while the encoder before it runs; 0 where there is none.
+Bytes waiting_for_encoder(const Prices& pass);
+
 /// Bytes of one device's weights in the formats that they were priced in, as the pass (or, of a plan, inference) holds
 /// them; of a component whose bytes a checkpoint states, its share of those.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);

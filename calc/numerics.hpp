@@ -45,6 +45,7 @@ struct Numerics {
   double score_scale = 0;      ///< of q k'; 0: 1 / the root of the width of a query
   double score_cap = 0;        ///< scores s become cap tanh(s / cap) (Gemma 2); 0: they do not
   double logit_cap = 0;        ///< the same of logits
+  Count farthest = 128;        ///< of relative positions: from this distance on all share one range (T5)
   Rope rope{};                 ///< of layers that see all tokens
   Rope local_rope{};           ///< of layers with a window (Gemma 3 turns them otherwise)
   constexpr bool operator==(const Numerics&) const = default;

@@ -152,6 +152,8 @@ class Watch {
 }  // namespace
 
 void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, const GenerateOptions& o) {
+  if (a.is_encoder_decoder())
+    throw InputError("the model answers a text that its encoder reads and continues none; give a decoder alone");
   if (a.bidirectional) throw InputError("the model sees later tokens and continues no text; give a decoder");
   if (prompt.empty()) throw InputError("the prompt has no token; give a text of at least one character");
   if (o.tokens < 0) throw InputError(fmt::format("{} tokens are out of range; give 0 or more", o.tokens));

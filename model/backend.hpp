@@ -21,6 +21,7 @@
 #include "model/heads.hpp"
 #include "model/indexer.hpp"
 #include "model/instruments.hpp"
+#include "model/math/relative.hpp"
 #include "model/math/rotary.hpp"
 #include "model/pool.hpp"
 #include "model/random.hpp"
@@ -46,6 +47,14 @@ struct Ids {
   Ids(const std::int64_t* on_host = nullptr, In copy = nullptr) : host(on_host), kept(copy) {}
 };
 
+/// What relative positions add to the scores of head h: number (i keys + j) heads + h of query i and key j; or, where a
+/// step has one query, number r heads + h of the table, r the key's range of distances. Null: nothing.
+struct RelativeInputs {
+  const void* numbers = nullptr;
+  bool is_table = false;
+  DistanceRanges ranges = {};
+};
+
 /// Inputs of the attention core. Latent attention's rotary numbers, which the heads share, lie apart.
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
@@ -57,6 +66,7 @@ struct AttentionInputs {
   bool alibi = false;
   const ChosenIndex* chosen = nullptr;  ///< the keys of every query; null: all in reach
   Count indices = 0;                    ///< of a query's choice
+  RelativeInputs relative = {};
 };
 
 /// Buffers that the core keeps for its gradient, and its implementation.
@@ -100,6 +110,7 @@ struct AttentionGradients {
   HeadView q, q_rope, k, k_rope, v, pooled = {};
   bool add_keys = false;  ///< gradients of keys and values are added: other layers read them, too
   void* sinks = nullptr;
+  void* relative = nullptr;  ///< of the numbers that relative positions add, which all sequences add to
 };
 
 /// One matrix product per group: the rows of group g are those that a router sent there, or all rows alike.

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,20 +25,29 @@ struct LayerCache {
   Tensor pooled;       ///< keys of whole groups of tokens; null where there is none
   Count groups = 0;    ///< slots for them
   std::map<std::string_view, Tensor> states;  ///< by operator: a recurrence's state, a convolution's last inputs
+  std::optional<Positions> positions = {};    ///< that are written at once: an encoder's; none: those of the pass
 };
 
 class Cache {
  public:
   /// Allocates all layers for `tokens` tokens of each sequence; `expanded`: latent attention keeps heads, not latent
-  /// rows.
-  Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens)
-      : backend_(backend), arena_(arena), sequences_(sequences), tokens_(tokens) {
+  /// rows. `encoded`: of the tokens, those that an encoder reads; the others follow one that begins its decoder.
+  Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens,
+        Count encoded = 0)
+      : backend_(backend),
+        arena_(arena),
+        sequences_(sequences),
+        tokens_(arch.is_encoder_decoder() ? tokens - encoded + 1 : tokens),
+        encoded_(encoded) {
     const LayerKinds kinds = layer_kinds(arch);
     for (Count i = 0; i < mul(arch.layers, halves(arch)); ++i) {
       LayerCache& layer = layers_.emplace_back();
+      LayerCache& cross = cross_.emplace_back();
       for (const Op& op :
            block_ops(arch, kinds.kinds[kind_index(kinds, i / halves(arch))], {.expanded_cache = expanded})) {
-        if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->caches() && !layer.k)
+        if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->cross)
+          add_cross(cross, *a);
+        else if (a != nullptr && a->caches() && !layer.k)
           add(layer, *a);  // once: the halves of a shortcut block are alike
         if (const IndexScores* a = std::get_if<IndexScores>(&op.shape);
             a != nullptr && !layer.index_keys && a->pooled == 0)
@@ -65,6 +75,8 @@ class Cache {
   }
 
   const LayerCache& layer(Count i) const { return layers_[static_cast<std::size_t>(i)]; }
+  /// Keys and values of the encoder's tokens, which the layer's cross attention reads.
+  const LayerCache& cross(Count i) const { return cross_[static_cast<std::size_t>(i)]; }
 
  private:
   /// A tensor of `each` bytes for every sequence.
@@ -91,10 +103,17 @@ class Cache {
     }
   }
 
+  void add_cross(LayerCache& to, const Attention& s) {
+    to.capacity = encoded_;
+    to.positions = Positions{.queries = encoded_};
+    to.k = held("cross.core", mul(encoded_, s.kv_heads, s.qk_dim) * backend_.number());
+    to.v = held("cross.core", mul(encoded_, s.kv_heads, s.v_dim) * backend_.number());
+  }
+
   Backend& backend_;
   Arena& arena_;
-  Count sequences_, tokens_;
-  std::vector<LayerCache> layers_;
+  Count sequences_, tokens_, encoded_;
+  std::vector<LayerCache> layers_, cross_;
 
  public:
   std::shared_ptr<DecodingStep> decoding;  ///< kept between tokens; destroyed before the layers

@@ -32,7 +32,8 @@ HeadView Pass::view(const Part& p, const std::vector<Tensor>& data) const {
   const Tensor& tensor = data[p.tensor];
   if (!tensor) return {};  // the cache has it
   const auto* at = static_cast<const std::byte*>(tensor->data()) + (p.offset * backend_.number()).value;
-  return {.data = at, .sequence = step_.queries * p.token, .token = p.token, .head = p.head};
+  const Count tokens = p.tokens > 0 ? p.tokens : step_.queries;
+  return {.data = at, .sequence = mul(tokens, p.token), .token = p.token, .head = p.head};
 }
 
 HeadView Pass::pooled_view(const Part& p, const std::vector<Tensor>& data) const {
@@ -42,8 +43,8 @@ HeadView Pass::pooled_view(const Part& p, const std::vector<Tensor>& data) const
   return v;
 }
 
-AttentionInputs Pass::inputs(const CoreLayout& l, const std::vector<Tensor>& data) const {
-  const Parameter* sinks = weight("attn.core", "sinks");
+AttentionInputs Pass::inputs(std::string_view op, const CoreLayout& l, const std::vector<Tensor>& data) const {
+  const Parameter* sinks = weight(op, "sinks");
   return {.q = view(l.q, data),
           .q_rope = view(l.q_rope, data),
           .k = view(l.k, data),
@@ -85,10 +86,11 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   const AttentionImpl how = plan().attention;
   const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
-  const auto reading = [this, l, chosen = std::move(chosen),
+  const auto reading = [this, op, l, numbers = relative(s), chosen = std::move(chosen),
                         indices = s.selection.indices(s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys)](
                            const std::vector<Tensor>& data) {
-    AttentionInputs read = inputs(l, data);
+    AttentionInputs read = inputs(op, l, data);
+    read.relative = numbers;
     read.chosen = chosen ? static_cast<const ChosenIndex*>(chosen->data()) : nullptr;
     read.indices = indices;
     return read;
@@ -98,7 +100,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
     throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
   if (cache_ != nullptr && (s.caches() || s.shared_kv)) {
     write_cache(s, from);
-    if (s.past() > 0) read_cache(s, from);
+    if (s.cross ? s.shared_kv : s.past() > 0) read_cache(s, from);
   }
   Value y = make(op, s.rows(), mul(s.heads, s.v_dim));
   CoreKept kept = core_kept(op, s, !taping() || remade);
@@ -121,7 +123,8 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
     run(op, s, Direction::recompute, [&] { backend_.attention(s, reading(held), how, d, k.view(), out->data()); });
     return k;
   };
-  const std::function<void(const CoreKept&)> rule = [this, op, s, l, reading, how, d, held, slots, o,
+  const Value added = s.relative ? distances() : Value();
+  const std::function<void(const CoreKept&)> rule = [this, op, s, l, reading, how, d, held, slots, o, added,
                                                      out = y.slot](const CoreKept& k) {
     const Tensor dy = taken(out);
     std::vector<Tensor> gradients;
@@ -132,7 +135,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
     }
     const Tensor scratch =
         how == AttentionImpl::naive ? arena_.make(Purpose::activations, op, k.probabilities->bytes()) : nullptr;
-    AttentionInputs to = inputs(l, gradients);
+    AttentionInputs to = inputs(op, l, gradients);
     const AttentionGradients g{.q = to.q,
                                .q_rope = to.q_rope,
                                .k = to.k,
@@ -140,7 +143,8 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
                                .v = to.v,
                                .pooled = to.pooled,
                                .add_keys = s.shared_kv || s.hands_on_kv,
-                               .sinks = weights_.sum(weight(op, "sinks"))};
+                               .sinks = weights_.sum(weight(op, "sinks")),
+                               .relative = added.slot ? data(added.slot->gradient) : nullptr};
     run(op, s, Direction::backward, [&] {
       backend_.attention_gradient(s, reading(held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
     });
@@ -157,7 +161,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
 /// Appends a part of every head of the new tokens to the cache.
 void Pass::to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width) {
   auto* at = static_cast<std::byte*>(to->data()) + (offset * backend_.number()).value;
-  backend_.cache(step_.sequences, positions(), from.data, from.token, width, at, row, c.capacity);
+  backend_.cache(step_.sequences, c.positions.value_or(positions()), from.data, from.token, width, at, row, c.capacity);
 }
 
 void Pass::cache_latent(const Attention& s, const Value& rows) {
@@ -168,7 +172,7 @@ void Pass::cache_latent(const Attention& s, const Value& rows) {
 
 void Pass::write_cache(const Attention& s, const AttentionInputs& in) {
   if (!s.caches()) return;
-  const LayerCache& c = cache_->layer(layer_);
+  const LayerCache& c = s.cross ? cache_->cross(layer_) : cache_->layer(layer_);
   const Count plain = s.qk_dim - s.rope_dim;
   if (s.latent_dim == 0) {
     to_cache(c, c.k, mul(s.kv_heads, s.qk_dim), 0, in.k, mul(s.kv_heads, s.qk_dim));
@@ -190,7 +194,8 @@ HeadView Pass::cached(const LayerCache& c, const Tensor& rows, Count row, Count 
 }
 
 void Pass::read_cache(const Attention& s, AttentionInputs& in) {
-  const LayerCache& c = cache_->layer(s.shared_kv ? kv_source(kinds_, layer_) : layer_);
+  const LayerCache& c =
+      s.cross ? cache_->cross(layer_) : cache_->layer(s.shared_kv ? kv_source(kinds_, layer_) : layer_);
   const Count plain = s.qk_dim - s.rope_dim, wide = plain + s.v_dim;
   if (s.latent_dim == 0) {
     in.k = cached(c, c.k, mul(s.kv_heads, s.qk_dim), s.qk_dim, 0);

@@ -144,6 +144,7 @@ Value parallel_block(Pass& p, Value x) {
 }
 
 constexpr std::array attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
+constexpr std::array cross_names{"cross.norm", "cross.post_norm", "cross.dropout", "cross.add"};
 constexpr std::array mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
 
 /// Attention, MLP, attention, MLP; the experts read the first MLP's input, and their result is added at the end, so
@@ -176,6 +177,7 @@ Value block(Pass& p, Value x) {
   if (p.arch().block == BlockKind::shortcut) return shortcut_block(p, std::move(x));
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
   if (!p.mixer().is_empty()) x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
+  if (p.mixer().cross_attention) x = sub_layer(p, cross_names, attention_streams, std::move(x), cross_attention);
   if (p.kind().has_mlp()) {
     Value residual = p.arch().moe.beside_dense ? x : Value();
     x = sub_layer(p, mlp_names, mlp_streams, std::move(x),
@@ -183,7 +185,8 @@ Value block(Pass& p, Value x) {
   }
   if (p.arch().per_layer.width > 0) x = add_layer_input(p, std::move(x));
   if (p.arch().output_scale) p.multiply_by("block.scale", x);
-  return x;
+  if (!p.kind().closes_encoder) return x;
+  return p.encoder_result([&] { return norm(p, "encoder.norm", std::move(x)); });
 }
 
 // ---- ends
@@ -195,6 +198,13 @@ Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
   Value y = p.linear("embedding.per_layer_project", x);
   y = p.norm("embedding.per_layer_norm", std::move(y), {.rows = mul(x.rows, p.arch().layers), .width = e.width});
   return p.add("embedding.per_layer_add", std::move(rows), std::move(y));
+}
+
+/// What relative positions add to the scores of each stack.
+void make_distances(Pass& p) {
+  if (p.arch().position != Position::relative) return;
+  if (p.arch().bidirectional) p.make_distances("embedding.encoder_distances", true);
+  if (!p.arch().is_encoder()) p.make_distances("embedding.distances", false);
 }
 
 /// Rows of the token table, and positions where they are added: learned ones, or sines and cosines of position x
@@ -213,8 +223,18 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   }
   if (a.embedding_norm) x = norm(p, "embedding.norm", std::move(x));
   p.dropout("embedding.dropout", x);
+  make_distances(p);
   if (a.per_layer.width > 0) p.give_layers(layer_inputs(p, ids, x));
   return a.streams > 1 ? p.repeat("embedding.repeat", std::move(x)) : x;
+}
+
+/// The same of an encoder and of the decoder behind it, from one table.
+Stacks embeddings(Pass& p, std::span<const std::int64_t> ids) {
+  if (!p.arch().is_encoder_decoder()) return {embedding(p, ids), {}};
+  Stacks x = p.lookup_stacks("embedding.tokens", ids);
+  p.dropout_stacks("embedding.dropout", x);
+  make_distances(p);
+  return x;
 }
 
 /// A result and the operator that made it.
@@ -262,19 +282,28 @@ Value head(Pass& p, Value x) {
 
 Value forward(Pass& p, std::span<const std::int64_t> ids) {
   p.enter(-1);
-  Value x = embedding(p, ids);
+  Stacks tokens = embeddings(p, ids);
+  Value x = std::move(tokens.encoder), encoded;
   const bool again = p.plan().recompute == Recompute::full;
   for (Count i = 0; i < p.arch().layers; ++i) {
     p.enter(i * halves(p.arch()));
+    if (p.kind().closes_encoder && !x.data) x = std::move(tokens.decoder);  // a decoding step's
+    if (p.step().tokens() == 0) continue;
     const KeysAndValues read = p.handed();
-    const auto layer = [&p, read](Value in) {
+    const auto layer = [&p, read, encoded](Value in) {
       p.give(read);
+      p.give_encoded(encoded);
       return block(p, std::move(in));
     };
     x = again ? p.checkpoint(std::move(x), layer) : layer(std::move(x));
     p.leave(read);
+    p.leave_stack(encoded);
+    if (!p.kind().closes_encoder) continue;
+    x.data->claim(again ? "block.input" : "encoder.norm");
+    encoded = std::exchange(x, std::move(tokens.decoder));
   }
   p.enter(-1);
+  encoded = {};
   return head(p, std::move(x));
 }
 

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace llmcalc::model {
+
+double score_scale(const Pass& p, Count width) {
+  const double own = p.numerics().score_scale;
+  return own > 0 ? own : 1 / std::sqrt(static_cast<double>(width));
+}
+
 namespace {
 
 /// Norm of queries or keys: each head's row, or a token's heads together.
@@ -20,12 +26,6 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
                    .per_head = together || m.qk_norm == QkNorm::each_head,
                    .spans = together};
   return p.norm(op, std::move(x), shape);
-}
-
-/// The scale of q k': the model's own, or 1 / sqrt(width).
-double score_scale(const Pass& p, Count width) {
-  const double own = p.numerics().score_scale;
-  return own > 0 ? own : 1 / std::sqrt(static_cast<double>(width));
 }
 
 /// The projection of x by which sigmoid gates the heads' output o, which it returns: one number per head, or one per
@@ -91,6 +91,7 @@ Value grouped_attention(Pass& p, Value x) {
                        .shared_kv = m.shared_kv,
                        .hands_on_kv = p.kind().hands_on_kv && s.past == 0,
                        .bidirectional = m.bidirectional,
+                       .relative = p.arch().position == Position::relative,
                        .selection = m.indexer.selection()};
   Tensor chosen = chosen_keys(p, m.attention_gate == AttentionGate::none ? std::exchange(x, {}) : x, {});
   const CoreLayout layout{.q = {0, 0, r.q.width, m.head_dim},

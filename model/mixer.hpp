@@ -1,6 +1,6 @@
 #pragma once
-/// What mixes the tokens of a layer, written like the papers: attention (mixer.cpp, compressed.cpp), recurrences
-/// (recurrence.cpp).
+/// What mixes the tokens of a layer, written like the papers: attention (mixer.cpp, compressed.cpp, cross.cpp),
+/// recurrences (recurrence.cpp).
 
 #include "model/pass.hpp"
 
@@ -8,6 +8,12 @@ namespace llmcalc::model {
 
 /// The current layer's mixer on x (tokens, hidden): attention, a recurrence, or the sum of both.
 Value mixed(Pass& p, Value x);
+
+/// The decoder's attention to the encoder's result, from the layer's x.
+Value cross_attention(Pass& p, Value x);
+
+/// The scale of q k': the model's own, or 1 / sqrt(width).
+double score_scale(const Pass& p, Count width);
 
 /// The keys that the current layer's attention reads, as its indexer chooses them, or an earlier layer's: from the
 /// layer's input x and the normed low rank of the queries, where that is read. Null: all keys in reach.

@@ -12,26 +12,42 @@ const void* value(const Parameter* p) { return p != nullptr ? p->value->data() :
 
 // ---- y = table[ids]; the table's rows gather what their tokens bring back
 
+/// The ids of all tokens, which a step of training keeps for backward once.
+Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
+  if (ids.empty()) return nullptr;
+  if (step_.training && !ids_) {
+    ids_ = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
+    backend_.upload(ids_->data(), ids.data(), ids_->bytes());
+  }
+  return ids_;
+}
+
+void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
+                   const Value& y) {
+  backend_.lookup(s, ids, at, table.value->data(), y.data->data());
+  if (op != "embedding.tokens") return;
+  const double scale = numerics().embedding_scale;
+  if (scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());
+  if (arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, at, y.data->data());
+}
+
+void Pass::look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
+                            const std::shared_ptr<Slot>& y) {
+  const Tensor dy = taken(y);  // nobody else holds it by now
+  const double scale = op == "embedding.tokens" ? numerics().embedding_scale : 1;
+  if (scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
+  backend_.lookup_gradient(s, ids, at, dy->data(), weights_.sum(&table));
+}
+
 Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
   Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
   const Lookup s{step_.tokens(), table.shape.out, table.shape.in};
   Value y = make(op, s.tokens, s.width);
-  if (step_.training && !ids.empty() && !ids_) {
-    ids_ = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
-    backend_.upload(ids_->data(), ids.data(), ids_->bytes());
-  }
-  const Tensor kept = ids.empty() ? nullptr : ids_;
-  const double scale = op == "embedding.tokens" ? numerics().embedding_scale : 1;
-  forward(op, s, [&] {
-    backend_.lookup(s, {ids.data(), data(kept)}, positions(), table.value->data(), y.data->data());
-    if (!ids.empty() && scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());
-    if (!ids.empty() && arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, positions(), y.data->data());
-  });
+  const Tensor kept = kept_ids(op, ids);
+  forward(op, s, [&] { look_up(op, s, {ids.data(), data(kept)}, positions(), table, y); });
   if (taping())
-    remember(op, s, [this, s, ids, kept, scale, at = positions(), &table, out = y.slot] {
-      const Tensor dy = taken(out);  // nobody else holds it by now
-      if (!ids.empty() && scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
-      backend_.lookup_gradient(s, {ids.data(), data(kept)}, at, dy->data(), weights_.sum(&table));
+    remember(op, s, [this, op, s, ids, kept, at = positions(), &table, out = y.slot] {
+      look_up_gradient(op, s, {ids.data(), data(kept)}, at, table, out);
     });
   return y;
 }

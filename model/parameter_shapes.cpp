@@ -39,7 +39,14 @@ class Shapes {
     if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
     if (a_.token_types > 0) matrix("embedding.types", a_.token_types, a_.hidden, false);
     if (a_.embedding_norm) norm("embedding.norm");
+    if (a_.position == Position::relative) distances();
     if (a_.per_layer.width > 0) layer_inputs();
+  }
+  /// A number per head for each range of distances, in tables of the encoder and of the other stack.
+  void distances() {
+    if (a_.bidirectional) matrix("embedding.encoder_distances", a_.position_rows, a_.heads, false);
+    const Mixer& own = a_.mixer(a_.mixers.size());
+    if (!a_.is_encoder()) matrix("embedding.distances", a_.position_rows, own.heads, false);
   }
   void layer_inputs() {
     const Count each = a_.per_layer.width, all = a_.layers * each;
@@ -82,6 +89,7 @@ class Shapes {
     if (before && mixes) norm("attn.norm");
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
+    if (m.cross_attention) cross(m, before, after);
     if (has_mlp) streams("mlp", weights, 3);
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
     const bool shortcut = a_.block == BlockKind::shortcut, both = kind.experts && a_.moe.beside_dense;
@@ -94,6 +102,16 @@ class Shapes {
     if (after && has_mlp) norm("mlp.post_norm");
     if (a_.per_layer.width > 0) layer_input();
     if (a_.output_scale) vector("block.scale.factor", 1, Start::one);
+    if (kind.closes_encoder && a_.final_norm) norm("encoder.norm");
+  }
+  /// Attention to an encoder's result.
+  void cross(const Mixer& m, bool before, bool after) {
+    if (before) norm("cross.norm");
+    matrix("cross.q", m.heads * m.head_dim, a_.hidden, m.qkv_bias);
+    matrix("cross.k", m.kv_heads * m.head_dim, a_.hidden, m.qkv_bias);
+    matrix("cross.v", m.kv_heads * m.v_dim(), a_.hidden, m.qkv_bias);
+    matrix("cross.out", a_.hidden, m.attention_width(), m.attention_out_bias, Start::residual);
+    if (after) norm("cross.post_norm");
   }
 
   /// Hyper-connections of one sub-layer: the matrix that makes weights of all streams, their scales and biases.

@@ -15,7 +15,8 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       arena_(arena),
       weights_(weights),
       settings_(settings),
-      step_(step),
+      whole_(step),
+      step_(half_step(arch, step, false)),
       kinds_(layer_kinds(arch)),
       handing_(handed_on(kinds_)),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
@@ -122,6 +123,7 @@ Parameter* Pass::weight(std::string_view op, std::string_view what) const {
 
 void Pass::enter(Count layer) {
   layer_ = layer;
+  step_ = half_step(arch_, whole_, layer >= 0 && mixer().bidirectional);
   if (layer < 0 || mixer().indexer.runs()) choice_ = nullptr;
 }
 

@@ -32,6 +32,7 @@ struct Settings {
 struct Part {
   std::size_t tensor = 0;
   Count offset = 0, token = 0, head = 0;
+  Count tokens = 0;  ///< of each sequence; 0: the pass's queries
 };
 struct CoreLayout {
   Part q, q_rope, k, k_rope, v;
@@ -40,6 +41,11 @@ struct CoreLayout {
   double scale = 1;
   double cap = 0;  ///< of the scores, see AttentionInputs
   bool alibi = false;
+};
+
+/// Embedded tokens of an encoder and of the decoder behind it. A decoding step has none of the former.
+struct Stacks {
+  Value encoder, decoder;
 };
 
 /// Keys and values of all heads after norms and rotation; empty where a layer has its own, or reads a cache.
@@ -121,8 +127,14 @@ class Pass {
   /// Checks every result (slow): the pass ends with NotANumber after the first operator whose result contains a NaN.
   void check_numbers() { checking_ = true; }
 
+  /// The ids of all tokens that the pass looks up: the given ones, and of a decoder behind an encoder its own, which
+  /// begins with token 0 (T5's padding) and goes on with the targets. They live as long as the pass.
+  std::span<const std::int64_t> tokens(std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
+
   // ---- operators: the names are those of the engine's
   Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
+  /// The same for an encoder, whose ids come first, and the decoder behind it.
+  Stacks lookup_stacks(std::string_view op, std::span<const std::int64_t> ids);
   Value linear(std::string_view op, Value x);
   /// The same of an indexer, whose own loss trains it alone: x gets no gradient.
   Value detached(std::string_view op, Value x);
@@ -172,6 +184,16 @@ class Pass {
   /// Ends the current layer, which read these: in backward they have a gradient from here on. What no later layer reads
   /// is freed.
   void leave(const KeysAndValues& read);
+  /// Makes what relative positions add to the scores of the encoder, or of the other stack, and keeps it for all
+  /// layers.
+  void make_distances(std::string_view op, bool encoder);
+  /// An encoder's result, made by `norm`; it stays until backward has come back there.
+  Value encoder_result(const std::function<Value()>& norm);
+  /// Gives the current layer's cross attention the encoder's result.
+  void give_encoded(Value encoded) { encoded_ = std::move(encoded); }
+  Value encoded() { return std::exchange(encoded_, {}); }
+  /// Ends the current layer, whose stack shares distances and, behind an encoder, its result: as leave().
+  void leave_stack(const Value& encoded);
   /// The convolution of x along the tokens with the weights of `op`.
   Value convolve(std::string_view op, Value x, Convolution shape);
   /// The outputs of a state that every token updates.
@@ -188,6 +210,7 @@ class Pass {
   /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
   Value sigmoid_gate(std::string_view op, Value g, Value y);
   void dropout(std::string_view op, Value& x);
+  void dropout_stacks(std::string_view op, Stacks& x);
   /// x times a learned number, in place.
   void multiply_by(std::string_view op, Value& x);
   /// x as all residual streams.
@@ -261,7 +284,21 @@ class Pass {
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
   HeadView pooled_view(const Part& p, const std::vector<Tensor>& data) const;
-  AttentionInputs inputs(const CoreLayout& l, const std::vector<Tensor>& data) const;
+  AttentionInputs inputs(std::string_view op, const CoreLayout& l, const std::vector<Tensor>& data) const;
+  /// The part of a pass's tokens that one stack reads.
+  struct Stack {
+    Lookup rows;
+    Count first = 0;
+    Positions at;
+  };
+  Stack stack(const Parameter& table, bool encoder) const;
+  Tensor kept_ids(std::string_view op, std::span<const std::int64_t> ids);
+  void look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
+               const Value& y);
+  void look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
+                        const std::shared_ptr<Slot>& y);
+  Value& distances() { return distances_[mixer().bidirectional ? 0 : 1]; }
+  RelativeInputs relative(const Attention& s);
   void to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width);
   HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
   void write_cache(const Attention& s, const AttentionInputs& in);
@@ -282,7 +319,8 @@ class Pass {
   Arena& arena_;
   Weights& weights_;
   const Settings& settings_;
-  Step step_;
+  const Step whole_;  ///< of both stacks
+  Step step_;         ///< as the current layer sees it
   LayerKinds kinds_;
   LayerKind no_layer_;
   std::vector<HandedOn> handing_;
@@ -304,7 +342,10 @@ class Pass {
   std::vector<Value> judged_;
   const std::atomic<bool>* stop_ = nullptr;
   bool checking_ = false;
-  Value made_;  ///< checking: the last result that was made room for
+  std::vector<std::int64_t> both_;  ///< ids of two stacks
+  Value encoded_;
+  std::array<Value, 2> distances_;  ///< of a stack that sees both ways, and of one that looks back
+  Value made_;                      ///< checking: the last result that was made room for
 };
 
 /// Thrown between operators after the user asked to stop.

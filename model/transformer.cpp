@@ -15,10 +15,30 @@ void require_mixer(const Mixer& m) {
                      std::to_string(m.recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
   if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.chunk > 0)
     throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
-  if (m.cross_attention)
+}
+
+/// Refuses relative positions of layers whose heads are not those of their stack's table.
+void require_distances(const Arch& a) {
+  if (a.position != Position::relative) return;
+  const Mixer& decoder = a.mixer(a.mixers.size());
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+    const Mixer& m = a.mixer(i);
+    const bool grouped = m.attention == AttentionKind::grouped;
+    if (grouped && m.heads == (m.bidirectional ? a.heads : decoder.heads)) continue;
     throw InputError(
-        "the reference transformer has no attention to an encoder's result, which this model's layers use; its numbers "
-        "can be calculated but not run");
+        "the reference transformer has relative positions in stacks whose layers have grouped attention of equally "
+        "many heads, and this model has others; its numbers can be calculated but not run");
+  }
+}
+
+/// Refuses encoder-decoders that read more than their tokens, or have other blocks than T5's.
+void require_stacks(const Arch& a) {
+  const bool more = a.embedding_width != a.hidden || a.position == Position::learned || a.token_types > 0 ||
+                    a.embedding_norm || a.per_layer.width > 0;
+  if (a.is_encoder_decoder() && (more || a.block != BlockKind::serial || a.streams > 1 || !a.final_norm))
+    throw InputError(
+        "the reference transformer's encoders before a decoder have serial blocks on one residual stream, a final "
+        "norm, and an embedding of tokens alone, and this model has others; its numbers can be calculated but not run");
 }
 
 }  // namespace
@@ -33,10 +53,8 @@ const Arch& runnable(const Arch& a, const Backend& b) {
     throw InputError(
         "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "
         "but not run");
-  if (a.position == Position::relative)
-    throw InputError(
-        "the reference transformer has no relative positions, which this model uses; its numbers can be calculated but "
-        "not run");
+  require_distances(a);
+  require_stacks(a);
   if (a.per_layer.width > 0 && a.activation == Activation::xielu)
     throw InputError(
         "the reference transformer has no inputs per layer under xIELU, which this model uses; its numbers can be "
@@ -77,7 +95,7 @@ double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
 }
 
 void Transformer::ask_loss(Pass& pass, const Batch& batch, double* loss) {
-  Value y = forward(pass, batch.ids);
+  Value y = forward(pass, pass.tokens(batch.ids, batch.targets));
   arch_.head.has_logits() ? pass.loss("head.loss", std::move(y), batch.targets, loss) : pass.mean(y, loss);
 }
 
@@ -183,7 +201,7 @@ std::string Transformer::first_not_a_number(const Batch& batch) {
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), nullptr, nullptr, nullptr);
   pass.check_numbers();
   try {
-    forward(pass, batch.ids);
+    forward(pass, pass.tokens(batch.ids, batch.targets));
   } catch (const NotANumber& e) {
     return e.what();
   }
@@ -196,10 +214,12 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   Step s = past == 0 ? prefill_step(settings_.plan, queries) : decode_step(settings_.plan, past + 1);
   s.sequences = sequences;
   s.queries = queries;
+  if (cache != nullptr && arch_.is_encoder_decoder() && past == 0 && queries != settings_.plan.prompt)
+    throw std::logic_error("the cache has room for an encoder's text of the plan's length, and no other");
   const auto ask = [&](const std::function<void(const Value&)>& take) {
     Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, cache);
     pass.watch(stop_);
-    take(forward(pass, ids));
+    take(forward(pass, pass.tokens(ids, {})));
   };
   // Only then are all sizes the same with every token: naive attention has its scores in memory.
   if (cache == nullptr || past == 0 || queries > 1 || trace != nullptr ||
@@ -232,13 +252,14 @@ DecodingStep& Transformer::decoding_step_of(Cache& cache, Count sequences) {
   return *cache.decoding;
 }
 
-std::vector<double> Transformer::all_logits(std::span<const std::int64_t> ids, Count sequences) {
+std::vector<double> Transformer::all_logits(std::span<const std::int64_t> ids, Count sequences,
+                                            std::span<const std::int64_t> targets) {
   Step s = training_step();
   s.dropout = false;
   s.sequences = sequences;
   s.queries = static_cast<Count>(ids.size()) / sequences;
   Pass pass(arch_, backend_, arena_, weights_, settings_, s, nullptr, nullptr, nullptr);
-  const Value y = forward(pass, ids);
+  const Value y = forward(pass, pass.tokens(ids, targets.empty() ? ids : targets));
   std::vector<double> out(static_cast<std::size_t>(y.elements()));
   backend_.read(out, y.data->data(), arch_.head.has_logits() && pass.wide_logits());
   return out;

@@ -51,13 +51,18 @@ class Transformer {
 
   // ---- inference
   /// Logits of the last token of every sequence; of a model without them the result that it has. ids: (sequences,
-  /// queries), after `past` cached ones.
+  /// queries), after `past` cached ones. Where an encoder is before a decoder, it reads the first ids, as many as the
+  /// plan's prompt if there is a cache, and the logits follow the token that begins the decoder; later ones are the
+  /// decoder's.
   std::vector<double> logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,
                              Trace* trace = nullptr);
-  /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary).
-  std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences);
+  /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary). targets: what a decoder behind
+  /// an encoder reads, a token late; none: the ids.
+  std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences,
+                                 std::span<const std::int64_t> targets = {});
   Cache make_cache(Count sequences, Count tokens) {
-    return Cache(backend_, arena_, arch_, settings_.plan.mla == Mla::expanded, sequences, tokens);
+    const Count encoded = arch_.is_encoder_decoder() ? settings_.plan.prompt : 0;
+    return Cache(backend_, arena_, arch_, settings_.plan.mla == Mla::expanded, sequences, tokens, encoded);
   }
 
  private:

@@ -490,7 +490,7 @@ class Decoder(nn.Module):
         y = torch.tanh(self.head.pooler(x[:, 0]))
         return self.head.sentence_pair(y) if self.pairs else y
 
-    def forward(self, ids):
+    def forward(self, ids, targets=None):
         """Logits; of a model without them what its pooler makes, or the last block."""
         x = self.trunk(ids)
         if self.kind != "none":

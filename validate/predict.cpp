@@ -16,12 +16,13 @@ Count whole(Flops f) { return static_cast<Count>(f.value); }
 /// The operators of a segment that one layer runs.
 struct Layer {
   SegmentKind kind;
+  Count first;  ///< of a kind of layer, the first one
   Count input_elements;
   std::vector<Op> ops;
   std::vector<bool> again;  ///< which of them run again during backward
   KeptByOperator kept{};
   TensorId choice = no_tensor;  ///< of an indexer, which later layers read
-  Bytes handed_kv{};            ///< to later layers, which read it again where all layers run again
+  Bytes handed_on{};            ///< to later layers, which read it again where all layers run again
 };
 
 /// Embedding, every kind of layer, head.
@@ -29,12 +30,13 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   std::vector<Layer> all;
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     if (row.index == 0) {
-      all.push_back({row.segment.kind, row.segment.input_elements, {}, {}});
+      all.push_back({row.segment.kind, row.segment.layer.first, row.segment.input_elements, {}, {}});
       all.back().choice = row.segment.ops.handed_on();
       const Pricing p = pricing(plan, Phase::training);
       if (step.training) all.back().kept = kept_by_operator(row.segment.ops, p, row.segment.input_elements);
-      if (step.training && row.segment.layer.hands_on_kv)
-        all.back().handed_kv = liveness(row.segment.ops, p, row.segment.input_elements).carried;
+      const LayerKind& layer = row.segment.layer;
+      if (step.training && (layer.hands_on_kv || layer.closes_encoder))
+        all.back().handed_on = liveness(row.segment.ops, p, row.segment.input_elements).carried;
     }
     all.back().ops.push_back(row.op);
     all.back().again.push_back(row.again);
@@ -42,12 +44,16 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   return all;
 }
 
-/// Every layer of the model in order: embedding, blocks, head.
+/// Every layer of the model in order: embedding, blocks, head. In a decoding step an encoder's have no operators.
 std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) {
   const std::vector<Layer> kinds = kinds_of_layers(arch, plan, step);
   const LayerKinds order = layer_kinds(arch);
   std::vector<Layer> all{kinds.front()};
-  for (Count i = 0; i < arch.layers; ++i) all.push_back(kinds[1 + kind_index(order, i)]);
+  for (Count i = 0; i < arch.layers; ++i) {
+    const Count first = order.kinds[kind_index(order, i)].first;
+    for (const Layer& kind : kinds)
+      if (kind.kind == SegmentKind::block && kind.first == first) all.push_back(kind);
+  }
   if (kinds.back().kind == SegmentKind::head) all.push_back(kinds.back());  // an encoder may have none
   return all;
 }
@@ -69,7 +75,7 @@ void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan)
 
 void add_kept(Ledger& l, const Layer& s, const Plan& plan) {
   if (s.kind == SegmentKind::block && plan.recompute == Recompute::full) {
-    l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_kv.value;
+    l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
     for (const Op& op : s.ops)
       if (!op.in_place() && op.out == s.choice)
         l.kept[std::string(op.name)] += result_bytes(op.shape, plan.precision).value;

@@ -21,7 +21,7 @@ const std::vector<Factor> all_factors{
     {"experts",
      {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width",
       "some return their input"}},
-    {"positions", {"RoPE", "learned", "sinusoidal", "ALiBi", "none"}},
+    {"positions", {"RoPE", "learned", "sinusoidal", "ALiBi", "none", "relative"}},
     {"biases", {"none", "attention", "MLP", "all"}},
     {"head", {"tied", "untied", "untied with bias"}},
     {"embedding", {"plain", "normed", "narrow"}},
@@ -43,7 +43,7 @@ const std::vector<Factor> all_factors{
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
     {"residual streams", {"one", "three"}},
-    {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
+    {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
 };
 
@@ -130,9 +130,21 @@ Choice possible(Choice c) {
     if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
     if (c[stack] == 2) c[head] = 0;                            // it has no logits
   }
+  if (is_encoder_decoder(c)) {  // the same, an embedding of tokens alone, and keys of the encoder in the cache
+    c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;
+    if (is_latent(c)) c[attention] = 0;
+    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
+    if (c[placement] >= 4) c[placement] = 0;
+    if (c[position] == 1) c[position] = 0;
+  }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
   if (!is_latent(c)) c[mla] = 0;
   if (is_latent(c)) c[position] = 0;  // its rotary part is its own
+  if (c[position] == 5) {             // the heads of all layers share the ranges of distances
+    c[streams] = 0;
+    if (c[middle_layer] != 7) c[middle_layer] = 0;
+    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
+  }
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
@@ -167,7 +179,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys, experts})
+    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys, experts, position})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

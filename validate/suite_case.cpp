@@ -21,9 +21,10 @@ void set_attention(Arch& a, const Choice& c) {
     a.local = {.reach = {3, c[window] == 3}, .layers = LayerSet::every(0, c[window] == 2 ? 1 : 2, a.layers)};
   a.qk_norm = static_cast<QkNorm>(c[qk_norm]);
   a.attention_sinks = c[sinks] == 1;
-  a.position =
-      std::array{Position::rope, Position::learned, Position::sinusoidal, Position::alibi, Position::none}[c[position]];
+  a.position = std::array{Position::rope,  Position::learned, Position::sinusoidal,
+                          Position::alibi, Position::none,    Position::relative}[c[position]];
   if (a.position == Position::learned) a.position_rows = a.context;
+  if (a.position == Position::relative) a.position_rows = 8;
   a.qkv_bias = a.attention_out_bias = c[biases] == 1 || c[biases] == 3;
 }
 
@@ -181,7 +182,18 @@ void set_block(Arch& a, const Choice& c) {
   if (c[streams] == 1) a.streams = 3;
 }
 
+/// One layer of an encoder, and a decoder of the others.
+void set_encoder_decoder(Arch& a) {
+  LayerMixer decoder;
+  static_cast<Mixer&>(decoder) = a;
+  decoder.cross_attention = true;
+  decoder.layers = LayerSet::every(1, 1, 3);
+  a.mixers.push(decoder);
+  a.bidirectional = a.final_norm = true;
+}
+
 void set_stack(Arch& a, const Choice& c) {
+  if (is_encoder_decoder(c)) set_encoder_decoder(a);
   if (!is_encoder(c)) return;
   a.bidirectional = true;
   a.token_types = 2;

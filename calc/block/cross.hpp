@@ -2,12 +2,14 @@
 /// What an encoder-decoder has besides its blocks (T5: arXiv:1910.10683, hf t5/modeling_t5.py): attention of the
 /// decoder to the encoder's result, one token table for both, and tables of relative positions, one per stack.
 ///
-/// The encoder's result (tokens, hidden) is alive until the last layer has run and is kept for backward once. A
-/// decoding step reads keys and values of the encoder's tokens from the cache, so that their projections run in the
-/// prefill alone. The token that begins the decoder is run by the prefill and seen by every step; its row in the cache
-/// is left out. Relative positions give (queries x keys) numbers per head, which all layers of a stack add to their
-/// scores; they are kept like the encoder's result. A decoding step's core reads its own from the table. How a distance
-/// finds its row of the table is left out.
+/// The encoder's result (tokens, hidden) is alive until the last layer has run and is kept for backward once. Its
+/// gradient, which all layers of the decoder add to, is alive from the last of them to the encoder's end; the embedded
+/// tokens of the decoder, or in backward their gradient, wait while the encoder runs. A decoding step reads keys and
+/// values of the encoder's tokens from the cache, so that their projections run in the prefill alone. The token that
+/// begins the decoder is run and cached by the prefill, and seen by every step. Relative positions give (queries x
+/// keys) numbers per head, which all layers of a stack add to their scores; they and their gradient are kept like the
+/// encoder's result. A decoding step's core reads its own from the table. How a distance finds its row of the table is
+/// left out.
 
 #include "calc/segment_builder.hpp"
 

@@ -121,10 +121,12 @@ class StoredTable {
       for (int byte = 0; byte < 4; ++byte) once(Tokens::scattered, false, s_.L);
   }
 
-  /// The encoder's result, before and behind its norm.
+  /// The encoder's result, which all layers of the decoder read, and what its norm reads.
   void encoded() {
-    numbers(1, Tokens::mine, N(a_.final_norm ? 2 : 1) * s_.D);
-    if (a_.final_norm) statistics(1, Tokens::mine, 1, centred());
+    visit_(Stored<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .handed_on = true});
+    if (!a_.final_norm) return;
+    numbers(1, Tokens::mine, s_.D);
+    statistics(1, Tokens::mine, 1, centred());
   }
 
   /// Tensors of the residual stream: inputs of norms, of the mixer and of the MLP; dropout masks.

@@ -177,6 +177,11 @@ LearnRequest settled(const Arguments& a) {
   check_checkpoint_out(r.out);
   r.where = place(a.text("--device", "cpu"));
   a.has("--resume") ? settle_resumed(a, r) : settle_new(a, r);
+  if (r.model.arch.is_encoder_decoder())
+    throw InputError(
+        fmt::format("{} answers a text that its encoder reads, and a model learns here to continue one; give --model a "
+                    "decoder alone",
+                    r.model.name));
   if (r.model.arch.bidirectional)
     throw InputError(fmt::format(
         "{} sees later tokens, and a model learns here to predict the next one; give --model a decoder", r.model.name));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "calc/handed_on.hpp"
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
@@ -62,8 +64,10 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
 struct HeldPart {
   std::string name;
   LayerKind kind;
-  Bytes kept, input, handed_on, awaited;
-  Bytes choice;  ///< of keys, that later layers read
+  Bytes kept, input, output, handed_on;
+  Bytes awaited;             ///< gradients that later layers add to
+  Bytes awaited_by_encoder;  ///< of them, in the embedding: of an encoder's distances
+  Bytes choice;              ///< of keys, that later layers read
   std::vector<AliveTensor> forward, again, backward;
 };
 
@@ -87,8 +91,10 @@ HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
              .kind = s.layer,
              .kept = l.kept,
              .input = l.input,
+             .output = l.output,
              .handed_on = l.carried,
-             .awaited = l.awaited,
+             .awaited = s.layer.closes_encoder && s.backward ? l.output : l.awaited,
+             .awaited_by_encoder = l.awaited_by_encoder,
              .choice = l.handed_on,
              .forward = named(w.forward, s.ops, p),
              .again = {},
@@ -126,7 +132,11 @@ std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPar
 class WorstOfTraining {
  public:
   WorstOfTraining(const Arch& arch, const Plan& plan, const std::vector<HeldPart>& parts)
-      : arch_(arch), plan_(plan), parts_(parts), handed_(handed_on(layer_kinds(arch, plan.frozen, plan.narrowed))) {}
+      : arch_(arch),
+        plan_(plan),
+        parts_(parts),
+        handed_(handed_on(layer_kinds(arch, plan.frozen, plan.narrowed))),
+        encoder_(encoder_end(layer_kinds(arch))) {}
 
   std::vector<AliveTensor> worst() {
     see({}, parts_.front().forward, "embedding");
@@ -155,16 +165,34 @@ class WorstOfTraining {
     Bytes read;
     for (const HandedOn& h : handed_)
       if (h.source < layer && (!in_backward || h.first_reader <= layer)) read += parts_[h.kind + 1].handed_on;
-    if (read != Bytes()) below.push_back({"keys and values that later layers read", read});
+    if (read != Bytes()) below.push_back({handed("{} that later layers read"), read});
     return below;
   }
+  /// What layers hand on, in a sentence.
+  std::string handed(fmt::format_string<const char*> sentence) const {
+    return fmt::format(sentence, encoder_ >= 0 ? "results" : "keys and values");
+  }
+  /// Embedded tokens of a decoder wait while the encoder runs, and in backward their gradient.
+  std::vector<AliveTensor> waiting(Count layer, const char* name) const {
+    const Bytes bytes = parts_.front().output - parts_[1].input;
+    if (layer > encoder_ || bytes == Bytes()) return {};
+    return {{name, bytes}};
+  }
+  Bytes gradient_of_distances(Count layer) const {
+    const HeldPart& e = parts_.front();
+    return layer > encoder_ ? e.awaited - e.awaited_by_encoder : e.awaited;
+  }
   void see_layer(Count layer, const HeldPart& p) {
-    see(kept_below(layer, false), p.forward, p.name);
+    std::vector<AliveTensor> before = kept_below(layer, false);
+    append(before, waiting(layer, "its tokens"), "decoder");
+    see(std::move(before), p.forward, p.name);
     std::vector<AliveTensor> below = kept_below(layer, true);
+    append(below, waiting(layer, "gradient of its tokens"), "decoder");
+    if (const Bytes d = gradient_of_distances(layer); d != Bytes()) below.push_back({"gradients of distances", d});
     Bytes gradients;
     for (const HandedOn& h : handed_)
       if (h.passes(layer)) gradients += parts_[h.kind + 1].awaited;
-    if (gradients != Bytes()) below.push_back({"gradients of keys and values of earlier layers", gradients});
+    if (gradients != Bytes()) below.push_back({handed("gradients of {} of earlier layers"), gradients});
     see(below, p.again, p.name);
     see(below, p.backward, p.name);
   }
@@ -173,6 +201,7 @@ class WorstOfTraining {
   const Plan& plan_;
   const std::vector<HeldPart>& parts_;
   std::vector<HandedOn> handed_;
+  Count encoder_;  // its last layer
   std::vector<AliveTensor> worst_;
 };
 
@@ -192,17 +221,24 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
   if (!s.parts().terms) return {};
   const Plan& plan = s.plan();
   std::vector<AliveTensor> worst;
-  const std::vector<HandedOn> handed = handed_on(layer_kinds(s.arch()));
-  Bytes carried;
+  const LayerKinds kinds = layer_kinds(s.arch());
+  const std::vector<HandedOn> handed = handed_on(kinds);
+  const Count encoder = encoder_end(kinds);
+  Bytes carried, embedded, waiting;
   const auto run = [&](const Step& step, Phase phase, const char* name) {
     const Pricing p = pricing(plan, phase);
-    std::vector<Bytes> hands_on;  // by kind of layer
+    std::map<Count, Bytes> hands_on;  // by the first layer of a kind that has operators
+    waiting = embedded = Bytes();
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
+      if (row.index > 0) return;
       const Segment& seg = row.segment;
-      if (row.index == 0 && seg.kind == SegmentKind::block)
-        hands_on.push_back(liveness(seg.ops, p, seg.input_elements).carried);
+      const Liveness l = liveness(seg.ops, p, seg.input_elements);
+      if (seg.kind == SegmentKind::embedding) embedded = l.output;
+      if (seg.kind != SegmentKind::block) return;
+      if (hands_on.empty() && seg.layer.last <= encoder) waiting = embedded - l.input;
+      hands_on[seg.layer.first] = l.carried;
     });
-    const auto each = [&](std::size_t kind) { return hands_on[kind]; };
+    const auto each = [&](std::size_t kind) { return hands_on[kinds.kinds[kind].first]; };
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;
       const Segment& seg = row.segment;
@@ -211,8 +247,12 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       std::vector<AliveTensor> all = named(m, seg.ops, p);
       if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"what later layers read", carried});
       const Bytes keys = seg.kind == SegmentKind::block ? handed_over(handed, seg.layer, each) : Bytes();
-      if (keys != Bytes()) all.push_back({"keys and values of earlier layers", keys});
-      if (!seg.layer.hands_on_kv) carried += liveness(seg.ops, p, seg.input_elements).carried;
+      const char* const what = encoder >= 0 ? "results of earlier layers" : "keys and values of earlier layers";
+      if (keys != Bytes()) all.push_back({what, keys});
+      const bool encodes = seg.kind == SegmentKind::block && seg.layer.last <= encoder;
+      if (encodes && waiting != Bytes()) all.push_back({"decoder: its tokens", waiting});
+      if (!seg.layer.hands_on_kv && !seg.layer.closes_encoder)
+        carried += liveness(seg.ops, p, seg.input_elements).carried;
       if (total(all) <= total(worst)) return;
       worst.clear();
       append(worst, all, name);

@@ -87,7 +87,8 @@ Formula bytes_per_sequence(S s) {
   if (has_modules(s))
     return from_engine(s, "M_all", "bytes cached per sequence by all layers and modules",
                        "kv_cache.bytes_per_sequence");
-  const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
+  const Expr asked = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
+  const Expr context = s.arch().is_encoder_decoder() ? asked + 1 : asked;  // a token begins the decoder
   const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
     if (!has_cache(of.L_f, of) && !has_cache(of.L_w, of)) return Expr(0);
     const Expr rows =
@@ -117,7 +118,8 @@ Windowed windowed(S s) {
 /// The bytes of `batch` sequences reach `room` at this many tokens: where windows and chunks are not full yet, or
 /// beyond.
 std::string context_at(S s, const Sizes* part, const std::string& room, const char* rounding) {
-  const std::string left = is_some(state(s)) ? room + " - B*" + state(s).text() : room;
+  const Expr apart = s.arch().is_encoder_decoder() ? growing(s) : state(s);  // a token begins the decoder
+  const std::string left = is_some(apart) ? room + " - B*" + apart.text() : room;
   const auto tokens = [&](const std::string& bytes, const Expr& rate) {
     return std::string(rounding) + "(" + ratio(bytes, product({"B", rate.text()})) + ")";
   };

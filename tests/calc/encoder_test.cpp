@@ -1,5 +1,6 @@
 // Encoders, and an encoder before a decoder: who sees whom, what is cached, what a decoding step does.
 
+#include "calc/handed_on.hpp"
 #include "calc/infer.hpp"
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
@@ -96,6 +97,22 @@ TEST_CASE("the encoder's result is kept once for all layers of the decoder", "[e
   CHECK(l.kept - bare.kept == Bytes(2 * 12 * 64 + 4 * 12));  // the norm's input and statistic
 }
 
+TEST_CASE("gradients that all layers of a stack add to are there before backward comes to what they are of",
+          "[engine][encoder]") {
+  const Arch a = encoder_decoder();
+  const Pricing p = pricing({.seq = 6, .micro_batch = 2, .global_batch = 2}, Phase::training);
+  const Liveness l = liveness(embedding_ops(a, training), p, 0);
+  const Bytes table(2 * 6 * 6 * 16);  // of one stack: a number for every pair and head
+  CHECK(l.carried == 2 * table);
+  CHECK(l.awaited == 2 * table);
+  CHECK(l.awaited_by_encoder == table);
+  const std::vector<HandedOn> all = handed_on(layer_kinds(a));
+  REQUIRE(all.size() == 1);  // the encoder's result
+  CHECK(all[0].source == 0);
+  CHECK(all[0].first_reader == 1);
+  CHECK(all[0].last_reader == 2);
+}
+
 TEST_CASE("a decoding step runs the decoder alone, on the encoder's cached keys and values", "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
@@ -106,7 +123,7 @@ TEST_CASE("a decoding step runs the decoder alone, on the encoder's cached keys 
   CHECK(shape_of<Attention>(decoder, "attn.core").keys == 1 + 11);  // the token that begins the decoder, and 11
   CHECK(shape_of<Attention>(decoder, "cross.core").keys == 100);
   CHECK(names(decoder).find("cross.k") == std::string::npos);
-  CHECK(cache_bytes(a, plan, 111) == Bytes(2 * (100 + 11) * 2 * 8 * 8 * 2));
+  CHECK(cache_bytes(a, plan, 111) == Bytes(2 * (100 + 1 + 11) * 2 * 8 * 8 * 2));
 }
 
 TEST_CASE("the prefill encodes the prompt and begins the decoder with one token", "[engine][encoder]") {

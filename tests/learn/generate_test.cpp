@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/catch.hpp"
+#include "tests/model/encoders.hpp"
 #include "tests/model/tiny.hpp"
 #include "text/error.hpp"
 
@@ -154,6 +155,13 @@ TEST_CASE("an impossible generation is refused with a sentence", "[generate]") {
   CHECK(sentence(m.t, prompt, {.beams = 0}) == "0 beams are out of range; give 1 or more");
   CHECK(sentence(m.t, prompt, {.sampling = {.temperature = -1}}) ==
         "temperature -1 is out of range; give 0 (greedy) or a positive number");
+}
+
+TEST_CASE("a text is continued by a decoder alone", "[generate]") {
+  Random encoder(test::tiny_bert(), {}), both(test::tiny_t5(), {});
+  CHECK(sentence(encoder.t, prompt, {}) == "the model sees later tokens and continues no text; give a decoder");
+  CHECK(sentence(both.t, prompt, {}) ==
+        "the model answers a text that its encoder reads and continues none; give a decoder alone");
 }
 
 TEST_CASE("a model whose logits are no numbers says so", "[generate]") {

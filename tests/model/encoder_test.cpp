@@ -3,6 +3,7 @@
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/encoders.hpp"
+#include "text/error.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -17,6 +18,24 @@ Numbers pooled(Arch a, const std::vector<std::int64_t>& ids) {
   a.tied_head = a.head_bias = false;
   test::Run r({"", a, test::tiny_plan()}, Number::f64, true);
   return r.t.logits(ids, 2, 0, nullptr);
+}
+
+/// Every variant of an encoder before a decoder.
+template <typename F>
+void each_encoder_decoder(const F& check) {
+  for (const test::Variant& v : test::encoder_variants()) {
+    if (!v.arch.is_encoder_decoder()) continue;
+    INFO(v.name);
+    check(v);
+  }
+}
+
+/// Tokens [first, first + n) of each of two sequences of 6.
+std::vector<std::int64_t> of_both(const std::vector<std::int64_t>& ids, std::size_t first, std::size_t n) {
+  std::vector<std::int64_t> some;
+  for (const std::size_t s : {std::size_t{0}, std::size_t{6}})
+    for (std::size_t t = 0; t < n; ++t) some.push_back(ids[s + first + t]);
+  return some;
 }
 
 std::vector<std::int64_t> twelve_tokens() { return test::tiny_batch(test::tiny_bert(), test::tiny_plan(), 3).ids; }
@@ -70,4 +89,103 @@ TEST_CASE("without layers between, a pooler reads the first token alone", "[enco
   const std::span<const double> x(before), y(after);
   CHECK(identical(x.first(12), y.first(12)));
   CHECK_FALSE(identical(x.last(12), y.last(12)));
+}
+
+TEST_CASE("a decoder's steps from both caches give the logits of the pass over all of its tokens", "[encoder]") {
+  each_encoder_decoder([](test::Variant v) {
+    v.plan.prompt = 6;
+    const model::Batch b = test::tiny_batch(v.arch, v.plan, 3);
+    for (const test::Kind& f : test::kinds) {
+      INFO(f.name);
+      test::Run r(v, f.number, true);
+      const Numbers all = r.t.all_logits(b.ids, 2, b.targets);
+      Cache cache = r.t.make_cache(2, 6 + 5);
+      for (std::size_t t = 0; t < 6; ++t) {
+        INFO("token " << t);
+        const Numbers y = t == 0 ? r.t.logits(b.ids, 2, 0, &cache)
+                                 : r.t.logits(of_both(b.targets, t - 1, 1), 2, static_cast<Count>(5 + t), &cache);
+        const std::span<const double> made(y), known(all);
+        REQUIRE(y.size() == 2 * 17);
+        CHECK(test::difference(made.first(17), known.subspan(t * 17, 17)) < f.rounding);
+        CHECK(test::difference(made.last(17), known.subspan((6 + t) * 17, 17)) < f.rounding);
+      }
+    }
+  });
+}
+
+TEST_CASE("a changed token of the text changes all logits behind it, a changed token of the answer those after it",
+          "[encoder]") {
+  each_encoder_decoder([](const test::Variant& v) {
+    model::Batch b = test::tiny_batch(v.arch, v.plan, 3);
+    test::Run r(v, Number::f64, true);
+    const Numbers before = r.t.all_logits(b.ids, 2, b.targets);
+    const std::span<const double> a(before);
+    std::vector<std::int64_t> text = b.ids, answer = b.targets;
+    text[5] = (text[5] + 1) % v.arch.vocabulary;
+    answer[2] = (answer[2] + 1) % v.arch.vocabulary;
+    const Numbers other_text = r.t.all_logits(text, 2, b.targets), other_answer = r.t.all_logits(b.ids, 2, answer);
+    const std::span<const double> x(other_text), y(other_answer);
+    for (std::size_t t = 0; t < 6; ++t) CHECK_FALSE(identical(a.subspan(17 * t, 17), x.subspan(17 * t, 17)));
+    CHECK(identical(a.subspan(6 * 17), x.subspan(6 * 17)));
+    CHECK(identical(a.first(3 * 17), y.first(3 * 17)));
+    for (std::size_t t = 3; t < 6; ++t) CHECK_FALSE(identical(a.subspan(17 * t, 17), y.subspan(17 * t, 17)));
+    CHECK(identical(a.subspan(6 * 17), y.subspan(6 * 17)));
+  });
+}
+
+TEST_CASE("a cache has room for a text of the plan's length, and for no other", "[encoder]") {
+  test::Run r({"", test::tiny_t5(), test::tiny_plan()}, Number::f64);
+  Cache cache = r.t.make_cache(1, 8);
+  CHECK_THROWS_AS(r.t.logits(std::vector<std::int64_t>{1, 2, 3, 4}, 1, 0, &cache), std::logic_error);
+}
+
+TEST_CASE("what differs from the encoders before decoders that run is refused", "[encoder]") {
+  const auto cpu = make_cpu(Number::f32);
+  const auto refusal = [&](void (*change)(Arch&)) {
+    Arch a = test::tiny_t5();
+    change(a);
+    try {
+      runnable(a, *cpu);
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal([](Arch&) {}).empty());
+  CHECK_THAT(refusal([](Arch& a) { a.final_norm = false; }), Catch::Contains("encoders before a decoder"));
+  CHECK_THAT(refusal([](Arch& a) { a.token_types = 2; }), Catch::Contains("an embedding of tokens alone"));
+  LayerMixer few;
+  static_cast<Mixer&>(few) = test::tiny_llama();
+  Arch uneven = test::tiny_llama();
+  uneven.position = Position::relative;
+  few.heads = few.kv_heads = 2;
+  few.layers = LayerSet::every(1, 1, 2);
+  uneven.mixers.push(few);
+  CHECK_THROWS_AS(runnable(uneven, *cpu), InputError);
+}
+
+// The borders of PyTorch's function (hf t5/modeling_t5.py, 32 ranges, 128 tokens), made with torch 1.13.
+TEST_CASE("distances lie in T5's ranges", "[encoder]") {
+  const DistanceRanges both{32, 128, true}, back{32, 128, false};
+  const std::vector<std::pair<Count, Count>> near_and_far{{0, 0},   {7, 7},   {8, 8},   {11, 8},  {12, 9},  {15, 9},
+                                                          {16, 10}, {22, 10}, {23, 11}, {31, 11}, {32, 12}, {45, 12},
+                                                          {46, 13}, {63, 13}, {64, 14}, {90, 14}, {91, 15}, {999, 15}};
+  const std::vector<std::pair<Count, Count>> one_way{{0, 0},   {15, 15}, {16, 16},  {18, 16},  {19, 17}, {20, 17},
+                                                     {21, 18}, {23, 18}, {66, 26},  {67, 27},  {76, 27}, {77, 28},
+                                                     {98, 29}, {99, 30}, {112, 30}, {113, 31}, {999, 31}};
+  for (const auto& [distance, range] : near_and_far) {
+    INFO(distance);
+    CHECK(both.of(-distance) == range);
+    if (distance > 0) CHECK(both.of(distance) == 16 + range);
+  }
+  for (const auto& [distance, range] : one_way) {
+    INFO(distance);
+    CHECK(back.of(-distance) == range);
+  }
+  CHECK(back.of(5) == 0);
+  for (const Count distance : {-9, 0, 9})
+    for (const bool both_ways : {false, true}) {
+      CHECK(DistanceRanges{1, 128, both_ways}.of(distance) == 0);
+      CHECK(DistanceRanges{300, 8, both_ways}.of(50 * distance) < 300);  // more ranges than distances to part
+    }
 }

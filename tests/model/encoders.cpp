@@ -15,6 +15,81 @@ Arch tiny_bert() {
   return a;
 }
 
+Arch tiny_t5() {
+  Arch a = tiny_llama();
+  a.layers = 4;
+  a.heads = a.kv_heads = 3;
+  a.mlp = MlpKind::plain;
+  a.activation = Activation::relu;
+  a.position = Position::relative;
+  a.position_rows = 8;
+  a.tied_head = true;
+  LayerMixer decoder;
+  static_cast<Mixer&>(decoder) = a;
+  decoder.cross_attention = true;
+  decoder.layers = LayerSet::every(2, 1, 4);
+  a.bidirectional = true;
+  a.mixers.push(decoder);
+  return a;
+}
+
+namespace {
+
+/// Changes both stacks' attention.
+template <typename F>
+void in_both(Arch& a, F change) {
+  change(static_cast<Mixer&>(a));
+  change(static_cast<Mixer&>(a.mixers[0]));
+}
+
+std::vector<Variant> encoder_decoder_variants() {
+  std::vector<Variant> all;
+  const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
+    Variant v{name, tiny_t5(), tiny_plan()};
+    change(v.arch, v.plan);
+    all.push_back(std::move(v));
+  };
+  add("T5", [](Arch&, Plan&) {});
+  add("T5, gated MLPs, head of its own, naive, dropout", [](Arch& a, Plan& p) {
+    a.mlp = MlpKind::gated;
+    a.activation = Activation::gelu_tanh;
+    a.tied_head = false;
+    p.attention = AttentionImpl::naive;
+    p.dropout = true;
+  });
+  add("T5, cores again, dropout", [](Arch&, Plan& p) { p.recompute = Recompute::selective, p.dropout = true; });
+  add("T5, all again, dropout", [](Arch&, Plan& p) { p.recompute = Recompute::full, p.dropout = true; });
+  add("T5, all again, naive, many heads", [](Arch& a, Plan& p) {
+    in_both(a, [](Mixer& m) { m.heads = m.kv_heads = 12; });
+    a.mlp_width = 1;
+    p.recompute = Recompute::full;
+    p.attention = AttentionImpl::naive;
+  });
+  add("T5, a deep encoder with narrow MLPs, grouped heads, wide values, biases", [](Arch& a, Plan&) {
+    a.layers = 5;
+    a.mixers[0].layers = LayerSet::every(4, 1, 5);
+    a.mlp_width = 1;
+    in_both(a, [](Mixer& m) {
+      m.heads = 4;
+      m.kv_heads = 2;
+      m.value_dim = 7;
+      m.qkv_bias = m.attention_out_bias = true;
+    });
+  });
+  add("an encoder before a decoder, RoPE, post-norm, seed storage", [](Arch& a, Plan& p) {
+    a.position = Position::rope;
+    a.position_rows = 0;
+    a.norm = NormKind::layer_norm;
+    a.norm_placement = NormPlacement::post;
+    in_both(a, [](Mixer& m) { m.head_dim = 6; });
+    p.attention = AttentionImpl::naive;
+    p.softmax_store = SoftmaxStore::seed;
+  });
+  return all;
+}
+
+}  // namespace
+
 std::vector<Variant> encoder_variants() {
   std::vector<Variant> all;
   const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
@@ -50,6 +125,11 @@ std::vector<Variant> encoder_variants() {
     p.attention = AttentionImpl::naive;
     p.softmax_store = SoftmaxStore::seed;
   });
+  add("an encoder with relative positions", [](Arch& a, Plan&) {
+    a.position = Position::relative;
+    a.position_rows = 5;
+  });
+  for (Variant& v : encoder_decoder_variants()) all.push_back(std::move(v));
   return all;
 }
 

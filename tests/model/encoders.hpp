@@ -8,6 +8,10 @@ namespace llmcalc::test {
 /// BERT: learned positions, segments, norms behind each sum, biases, a pooler and logits of masked tokens.
 Arch tiny_bert();
 
+/// T5: two layers of an encoder and two of a decoder that reads its result, distances in 8 ranges, a tied head.
+Arch tiny_t5();
+
+/// Encoders alone, and before decoders.
 std::vector<Variant> encoder_variants();
 
 }  // namespace llmcalc::test

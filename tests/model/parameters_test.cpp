@@ -24,15 +24,32 @@ std::string in_layer(const std::string& name) {
 
 /// The engine's component that a parameter belongs to, by its name.
 Count& part_of(Parameters& p, const std::string& name) {
-  for (const char* norm : {"embedding.norm.", "embedding.per_layer_norm.", "attn.norm.", "attn.post_norm.",
-                           "attn.stream_weights.", "attn.gather.", "mlp.stream_weights.", "mlp.gather.", "mlp.norm.",
-                           "mlp.post_norm.", "mlp.dense_norm.", "mlp.expert_norm.", "mlp.combined_norm.",
-                           "per_layer.norm.", "block.scale.", "head.norm.", "head.transform_norm."})
+  for (const char* norm : {"embedding.norm.",
+                           "embedding.per_layer_norm.",
+                           "attn.norm.",
+                           "attn.post_norm.",
+                           "attn.stream_weights.",
+                           "attn.gather.",
+                           "mlp.stream_weights.",
+                           "mlp.gather.",
+                           "mlp.norm.",
+                           "mlp.post_norm.",
+                           "mlp.dense_norm.",
+                           "mlp.expert_norm.",
+                           "mlp.combined_norm.",
+                           "per_layer.norm.",
+                           "block.scale.",
+                           "cross.norm.",
+                           "cross.post_norm.",
+                           "encoder.norm.",
+                           "head.norm.",
+                           "head.transform_norm."})
     if (name.starts_with(norm)) return p.norm;
-  if (name.starts_with("embedding.positions.")) return p.position;
+  for (const char* table : {"embedding.positions.", "embedding.encoder_distances.", "embedding.distances."})
+    if (name.starts_with(table)) return p.position;
   if (name.starts_with("embedding.") || name.starts_with("head.project.")) return p.embedding;
   if (name.starts_with("head.")) return p.lm_head;
-  for (const char* mixer : {"attn.", "delta.", "kda.", "ssm.", "conv."})
+  for (const char* mixer : {"attn.", "cross.", "delta.", "kda.", "ssm.", "conv."})
     if (name.starts_with(mixer)) return p.attention;
   return p.mlp;
 }

@@ -120,6 +120,7 @@ Case any_case(Dice& dice) {
   for (LayerSet* layers : {&a.local.layers, &a.moe.layers})
     if (!layers->empty()) *layers = LayerSet::every(dice.of(0, a.layers - 1), dice.of(1, 2), a.layers);
   if (a.block == BlockKind::shortcut) a.moe.layers = LayerSet::all(a.layers);
+  if (a.is_encoder_decoder()) a.mixers[0].layers = LayerSet::every(dice.of(1, a.layers - 1), 1, a.layers);
   leave_apart(a);
   a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
   c.plan.seq = dice.of(1, a.context);

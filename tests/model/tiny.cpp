@@ -182,6 +182,15 @@ void position_variants(Collector& c) {
     p.attention = AttentionImpl::naive;
   });
   c.add("no positions", tiny_llama(), [](Arch& a, Plan&) { a.position = Position::none; });
+  c.add("relative positions", tiny_llama(),
+        [](Arch& a, Plan&) { a.position = Position::relative, a.position_rows = 6; });
+  c.add("relative positions, window, naive, all again", tiny_llama(), [](Arch& a, Plan& p) {
+    a.position = Position::relative;
+    a.position_rows = 6;
+    a.local = {.reach = {3}, .layers = LayerSet::every(0, 2, a.layers)};
+    p.attention = AttentionImpl::naive;
+    p.recompute = Recompute::full;
+  });
 }
 
 void dropout_variants(Collector& c) {

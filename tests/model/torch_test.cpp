@@ -60,6 +60,8 @@ class Fixture {
             .decay = o.number_or("decay", NAN),
             .clip = o.number_or("clip", NAN)};
   }
+  /// T5 does not scale its scores; the others have what a model file means.
+  Numerics numerics() const { return {.score_scale = arch.is_encoder_decoder() ? 1.0 : 0.0}; }
   Plan plan() const {
     const std::vector<Count>& shape = file_.entry("ids").shape;
     Plan p = test::tiny_plan();
@@ -99,7 +101,7 @@ struct Ours {
   Transformer transformer;
 
   Ours(const Fixture& f, Number number, const Plan& plan)
-      : cpu(make_cpu(number, true)), transformer(f.arch, *cpu, {.plan = plan}, 1) {
+      : cpu(make_cpu(number, true)), transformer(f.arch, *cpu, {.plan = plan, .numerics = f.numerics()}, 1) {
     Weights& w = transformer.weights();
     for (Parameter& p : w.all()) {
       const Numbers values = f.numbers(p.shape.name);
@@ -108,7 +110,9 @@ struct Ours {
     }
     w.make_trainable(plan);
   }
-  Numbers logits(const Fixture& f) { return transformer.all_logits(f.batch.ids, f.plan().micro_batch); }
+  Numbers logits(const Fixture& f) {
+    return transformer.all_logits(f.batch.ids, f.plan().micro_batch, f.batch.targets);
+  }
   Numbers value(const Parameter& p) { return transformer.weights().get(p.value, p.elements(), false); }
   Numbers gradient(const Parameter& p) { return transformer.weights().get(p.gradient, p.elements(), true); }
 };

@@ -1,0 +1,39 @@
+#pragma once
+/// Relative positions: ranges of distances between a query and a key, each with a learned number per head.
+
+#include <cmath>
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+/// T5's ranges (Raffel et al. 2020, arXiv:1910.10683, 2.1; hf t5/modeling_t5.py): half of them are one distance each,
+/// the others grow by a constant factor up to `farthest`, and the last has all beyond. Where a stack sees both ways,
+/// keys behind the query share the first half of the ranges, and keys before it have the second. A single range has
+/// all distances.
+struct DistanceRanges {
+  Count ranges = 0, farthest = 0;
+  bool both_ways = false;
+
+  /// The range of a key `ahead` tokens after the query; in a stack that looks back none is.
+  Count of(Count ahead) const {
+    const Count half = ranges / 2;
+    if (!both_ways) return among(ranges, ahead < 0 ? -ahead : 0);
+    return (ahead > 0 ? half : 0) + among(half, ahead < 0 ? -ahead : ahead);
+  }
+
+ private:
+  /// In float32, as T5 was trained: it decides at the borders of ranges.
+  Count among(Count n, Count distance) const {
+    const Count exact = n / 2;
+    if (n < 2 || distance < exact) return n < 2 ? 0 : distance;
+    if (farthest <= exact) return n - 1;
+    const float steps = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
+                        static_cast<float>(std::log(static_cast<double>(farthest) / static_cast<double>(exact))) *
+                        static_cast<float>(n - exact);
+    const Count range = exact + static_cast<Count>(steps);
+    return range < n ? range : n - 1;
+  }
+};
+
+}  // namespace llmcalc::model
