@@ -97,7 +97,7 @@ TEST_CASE("A stage says how many of its micro-batches wait for weight gradients 
   p.global_batch = 2 * 32;
   Layout l{.pp = 4, .schedule = Schedule::zb_h1};
   const Prices prices = price(a, p, l, {});
-  const Partition all = partition(prices, p, l, {});
+  const Partition all = partition(prices, p, l, Cluster{});
   const Stage last = stage(prices, p, l, all, 3);
   CHECK(last.in_flight == 4);
   CHECK(last.for_weights == 3);
