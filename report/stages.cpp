@@ -65,10 +65,15 @@ Stages stages_of(const Request& r) {
 namespace {
 
 /// The layers of every chunk, from the model's start, as --stage-layers takes them.
-std::vector<Count> spread(const Partition& partition) {
+std::string spread(const Partition& partition) {
   std::vector<Count> all;
   for (Count q = 0; q < partition.size(); ++q) all.push_back(partition[q].layers());
-  return all;
+  return stage_layers_text(all);
+}
+
+Partition partition_of(const Request& r) {
+  const Cluster cluster = r.hardware ? r.hardware->cluster : Cluster{};
+  return partition(price(r.model.arch, r.plan, r.layout, cluster.device), r.plan, r.layout, cluster);
 }
 
 Grid stages_grid(const Request& r, const Stages& all) {
@@ -100,12 +105,9 @@ Grid stages_grid(const Request& r, const Stages& all) {
 void add_stages(const Request& r, Report& report) {
   const Stages all = stages_of(r);
   report.grids.push_back(stages_grid(r, all));
-  if (ranks(r.layout, Group::pipeline) == 1) return;
-  const std::string layers = stage_layers_text(spread(all.partition));
-  report.layout["stage_layers"] = layers;
-  if (r.layout.stage_layers.empty())
-    report.notes.push_back(fmt::format("layers are spread over the {} as --stage-layers {}",
-                                       r.layout.chunks > 1 ? "chunks" : "stages", layers));
+  if (ranks(r.layout, Group::pipeline) == 1 || !r.layout.stage_layers.empty()) return;
+  report.notes.push_back(fmt::format("layers are spread over the {} as --stage-layers {}",
+                                     r.layout.chunks > 1 ? "chunks" : "stages", spread(all.partition)));
 }
 
 json::Value layout_json(const Request& r) {
@@ -122,6 +124,7 @@ json::Value layout_json(const Request& r) {
                 {"dp", l.dp},
                 {"zero", static_cast<int>(l.zero)},
                 {"micro_batches", micro_batches(r.plan, l)}};
+  if (ranks(l, Group::pipeline) > 1) v["stage_layers"] = spread(partition_of(r));
   return v;
 }
 

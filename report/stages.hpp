@@ -20,7 +20,7 @@ Stages stages_of(const Request& r);
 /// spread over the chunks.
 void add_stages(const Request& r, Report& report);
 
-/// The layout in full: gpus, every degree, schedule, micro-batches.
+/// The layout in full: gpus, every degree, schedule, micro-batches, layers of the chunks.
 json::Value layout_json(const Request& r);
 
 }  // namespace llmcalc
