@@ -316,8 +316,9 @@ Count replicas_on(Count available, const Request& r) {
   if (r.gave("--dp") && devices(r.layout) != available)
     throw InputError(fmt::format("--gpus {} is not --tp x --cp x --pp x --dp = {}; leave one of them out", available,
                                  devices(r.layout)));
-  if (flaw(r.model.arch, r.layout) == LayoutFlaw::heads) refuse_heads(r);
-  if (available % replica != 0)
+  const bool divides = available % replica == 0;
+  if (!divides && flaw(r.model.arch, r.layout) == LayoutFlaw::heads) refuse_heads(r);
+  if (!divides)
     throw InputError(
         fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp x --cp x --pp); give {}",
                     available, replica, nearest_multiples("--gpus", available, replica)));
