@@ -40,6 +40,7 @@ void Exchanges::add(const Exchange& e) {
       known.messages = llmcalc::add(known.messages, e.messages);
       known.bytes += e.bytes;
       known.beside = llmcalc::add(known.beside, e.beside);
+      known.for_weights = llmcalc::add(known.for_weights, e.for_weights);
       return;
     }
   list_.push(e);
@@ -49,14 +50,15 @@ void add_forward(Exchanges& all, const Collective& c, const Pricing& p) {
   if (c.forward_on) all.add(exchange(c, c.forward, p));
 }
 
-void add_backward(Exchanges& all, const Collective& c, const Pricing& p) {
-  const auto add = [&](CollectiveOp op, bool is_beside) {
+void add_backward(Exchanges& all, const Collective& c, const Pricing& p, bool regathers_for_weights) {
+  const auto add = [&](CollectiveOp op, bool is_beside, bool is_for_weights) {
     Exchange e = exchange(c, op, p);
     if (is_beside) e.beside = e.messages;
+    if (is_for_weights) e.for_weights = e.messages;
     all.add(e);
   };
-  if (c.backward_on) add(c.backward, c.backward != CollectiveOp::all_gather);
-  if (c.regather) add(c.forward, true);
+  if (c.backward_on) add(c.backward, c.backward != CollectiveOp::all_gather, false);
+  if (c.regather) add(c.forward, true, regathers_for_weights);
 }
 
 double tree_rounds(double ranks) { return 2 * std::log2(ranks) + 4; }

@@ -19,6 +19,7 @@ struct Exchange {
   Bytes bytes;
   ExpertRouting routing{};  ///< of rows that are sent to experts
   Count beside = 0;         ///< messages that gradients of weights do not wait for: they can run beside them
+  Count for_weights = 0;    ///< messages that gradients of weights alone wait for
 };
 
 class Exchanges {
@@ -33,9 +34,10 @@ class Exchanges {
   InPlace<Exchange, 16> list_;
 };
 
-/// Adds the messages of a collective in forward, or in backward: its own operation, and the regather of a saved shard.
+/// Adds the messages of a collective in forward, or in backward: its own operation, and the regather of a saved shard,
+/// which gradients of weights alone may need.
 void add_forward(Exchanges& all, const Collective& c, const Pricing& p);
-void add_backward(Exchanges& all, const Collective& c, const Pricing& p);
+void add_backward(Exchanges& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
 
 /// The nodes to which a token is sent in the mean, where E experts lie evenly over `nodes` and a router chooses K =
 /// top_k of those on `most` of them (0: on all), every choice as likely as any other. Of A = min(most, nodes) nodes

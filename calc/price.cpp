@@ -79,7 +79,7 @@ class Pricer {
     LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats, .backward = s.backward, .mtp = s.mtp});
     const bool uncut = &s.whole == &s.ops;
     for (const Op& op : s.ops)
-      if (!is_aside(op)) price(row, op, uncut);
+      if (!is_aside(op)) price(row, s.ops, op, uncut);
     if (!uncut)
       for (const Op& op : s.whole)
         if (!is_aside(op)) count(row, op, costs(op, p_));
@@ -115,6 +115,27 @@ class Pricer {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return cores_ != nullptr && reads_past(op.shape) && (a == nullptr || !a->cross);
   }
+  /// The exchange that brings a product's input and brings it again in backward, where that is no other tensor.
+  static const Op* regathered(const OpList& ops, TensorId t) {
+    for (const Op& op : ops)
+      if (const Collective* c = std::get_if<Collective>(&op.shape); c && c->regather && op.out == t) return &op;
+    return nullptr;
+  }
+  /// Whether weight gradients alone read what an exchange brings: gradients of inputs need the matrices.
+  static bool is_for_weights(const OpList& ops, TensorId gathered) {
+    return std::none_of(ops.begin(), ops.end(), [&](const Op& op) {
+      const bool reads = std::find(op.in.begin(), op.in.end(), gathered) != op.in.end();
+      return reads && !std::holds_alternative<Linear>(op.shape);
+    });
+  }
+  /// Bytes of a product's input that wait for its weight gradient. Of a gathered one its rank's shard waits, and is
+  /// gathered again (Megatron-LM's sequence parallelism, also in github.com/sail-sg/zero-bubble-pipeline-parallelism).
+  Bytes input_for_weights(const OpList& ops, const Op& op, const Linear& l) const {
+    const Op* gather = regathered(ops, op.in[0]);
+    const Count all = mul(l.rows, l.in);
+    return bytes_of(p_.activation, gather ? ceil_div(all, std::get<Collective>(gather->shape).ranks) : all);
+  }
+  /// Inputs that several products read wait once. The gradient of a row-cut product's result is whole on every rank.
   Bytes read_for_weights(const OpList& ops) const {
     std::array<bool, most_tensors> counted{};
     Bytes all;
@@ -122,7 +143,7 @@ class Pricer {
       const Linear* l = std::get_if<Linear>(&op.shape);
       if (l == nullptr || op.is_frozen()) continue;
       all += bytes_of(p_.activation, mul(l->rows, l->out));
-      if (!counted[op.in[0]]) all += bytes_of(p_.activation, mul(l->rows, l->in));
+      if (!counted[op.in[0]]) all += input_for_weights(ops, op, *l);
       counted[op.in[0]] = true;
     }
     return all;
@@ -135,10 +156,10 @@ class Pricer {
       }
   }
 
-  /// Prices one operator of one rank; `whole`: it is also the whole model's.
-  void price(LayerPrice& row, const Op& op, bool whole) {
+  /// Prices one of the operators of one rank; `whole`: it is also the whole model's.
+  void price(LayerPrice& row, const OpList& ops, const Op& op, bool whole) {
     const bool again = p_.training() && runs_again(plan_, row.segment, row.backward, op);
-    if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, *c, again);
+    if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, ops, op, *c, again);
     const Costs c = costs(op, p_);
     run(row.forward, op, c.forward, Direction::forward);
     if (again) run(row.again, op, c.forward, Direction::forward);
@@ -211,10 +232,10 @@ class Pricer {
     return {static_cast<double>(all.count) * t, t.total()};
   }
 
-  void exchange(LayerPrice& row, const Collective& c, bool again) const {
+  void exchange(LayerPrice& row, const OpList& ops, const Op& op, const Collective& c, bool again) const {
     add_forward(row.forward.exchanges, c, p_);
     if (again) add_forward(row.again.exchanges, c, p_);
-    if (p_.training()) add_backward(row.backward_input.exchanges, c, p_);
+    if (p_.training()) add_backward(row.backward_input.exchanges, c, p_, c.regather && is_for_weights(ops, op.out));
   }
 
   void run(PassPrice& pass, const Op& op, const Cost& c, Direction direction) const {

@@ -111,8 +111,9 @@ struct LayerPrice {
   Bytes weights{};
   Bytes frozen{}, frozen_experts{};  ///< of them, those that are not trained, without and of divided experts
   CacheRow cache{};
-  Bytes logits{};       ///< logits of the head in training
-  Bytes for_weights{};  ///< that the products' weight gradients read: inputs, each once, and gradients of results
+  Bytes logits{};  ///< logits of the head in training
+  /// Kept for the products' weight gradients: inputs, each once, of gathered ones the shard, and gradients of results.
+  Bytes for_weights{};
   Liveness alive{};
   Count summed = 0;                        ///< numbers whose gradients the tensor-parallel ranks sum
   Orthogonalizing muon{}, muon_experts{};  ///< without and of divided experts

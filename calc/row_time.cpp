@@ -53,7 +53,8 @@ class Clock {
     spend(row.forward, t.forward);
     spend(row.backward_input, t.backward_input, true);
     spend(row.backward_weight, t.backward_weight);
-    hide(row.backward_input, t.backward_weight.total(), t.backward_input);
+    const Seconds hidden = hide(row.backward_input, t.backward_weight.total(), t.backward_input);
+    put_off(row.backward_input, hidden, t);
     if (again_too) t.backward_input += again(row);
     if (paired_) {
       t.experts_forward = expert_exchange(row.forward);
@@ -106,14 +107,35 @@ class Clock {
 
   /// Takes from backward what its tensor-parallel exchanges hide beside `weights`, the seconds of gradients of weights.
   /// Left out: schedules that put these gradients off have nothing there to hide beside.
-  void hide(const PassPrice& pass, Seconds weights, Spent& s) {
-    if (rates_.hidden_by_weights <= rates_.hidden_tensor) return;
+  /// Returns what it takes.
+  Seconds hide(const PassPrice& pass, Seconds weights, Spent& s) {
+    if (rates_.hidden_by_weights <= rates_.hidden_tensor) return {};
+    const Seconds all = seconds_of(pass, &Exchange::beside);
+    const Seconds hidden = all + weights - beside(all, weights, rates_.hidden_by_weights);
+    const Seconds taken = std::max(Seconds(), hidden - rates_.hidden_tensor * all);
+    s[Part::tp] = s[Part::tp] - taken;
+    return taken;
+  }
+
+  /// Books the gathers that gradients of weights alone wait for to these: a schedule that puts the gradients off puts
+  /// off the gathers, too, and where they follow at once the sum is the same. `hidden`: seconds of all exchanges that
+  /// can run beside gradients of weights, these among them, which are no longer there.
+  void put_off(const PassPrice& pass, Seconds hidden, RowTime& t) {
+    const Seconds gathers = seconds_of(pass, &Exchange::for_weights);
+    if (gathers <= Seconds()) return;
+    const double share = gathers / seconds_of(pass, &Exchange::beside);
+    const Seconds exposed = (1 - rates_.hidden_tensor) * gathers - share * hidden;
+    t.backward_input[Part::tp] = t.backward_input[Part::tp] - exposed;
+    t.backward_weight[Part::tp] += exposed;
+  }
+
+  /// Seconds of the tensor-parallel messages of a kind.
+  Seconds seconds_of(const PassPrice& pass, Count Exchange::*kind) {
     Seconds all;
     for (const Exchange& e : pass.exchanges)
-      if (e.group == Group::tensor && e.beside > 0)
-        all += static_cast<double>(e.beside) / static_cast<double>(e.messages) * seconds(e);
-    const Seconds hidden = all + weights - beside(all, weights, rates_.hidden_by_weights);
-    s[Part::tp] = s[Part::tp] - std::max(Seconds(), hidden - rates_.hidden_tensor * all);
+      if (e.group == Group::tensor && e.*kind > 0)
+        all += static_cast<double>(e.*kind) / static_cast<double>(e.messages) * seconds(e);
+    return all;
   }
 
   /// Seconds that a device, busy for `busy` seconds, waits for the host that starts its kernels and collectives. The

@@ -42,6 +42,7 @@ Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, c
     held.push({.chunk = c, .micro_batches = n.activations, .for_weights = n.for_weights});
     s.layers += c.layers();
     s.in_flight = add(s.in_flight, add(n.activations, n.for_weights));
+    s.for_weights = add(s.for_weights, n.for_weights);
   }
   s.memory = stage_memory(prices, plan, layout, {held.begin(), held.size()}, process);
   return s;

@@ -49,7 +49,8 @@ Pipeline pipeline_of(const Plan& plan, const Layout& layout);
 struct Stage {
   Count rank = 0;
   Count layers = 0;
-  Count in_flight = 0;  ///< micro-batches, of every chunk, of which it keeps something at its worst moment
+  Count in_flight = 0;    ///< micro-batches, of every chunk, of which it keeps something at its worst moment
+  Count for_weights = 0;  ///< of them, those of which only weight gradients are left
   Memory memory;
 };
 

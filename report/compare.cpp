@@ -29,6 +29,13 @@ std::optional<double> number_at(const json::Value& v, std::string_view path) {
   return found != nullptr ? number_of(*found) : std::nullopt;
 }
 
+/// Whether a number is a share of one, which reports tell in percent: utilisation, changes of the step.
+bool is_share(const Definition& d) {
+  const std::string_view key = d.path.substr(d.path.find('.') + 1);
+  return d.section() == "utilization" || d.section() == "sensitivity" || key.starts_with("mfu") ||
+         key.starts_with("hfu") || key == "goodput";
+}
+
 Unit unit_of(const Definition& d) {
   constexpr std::array units{std::pair{"bytes", Unit::bytes},
                              std::pair{"FLOP", Unit::flops},
@@ -42,7 +49,7 @@ Unit unit_of(const Definition& d) {
                              std::pair{"kWh", Unit::kilowatt_hours}};
   for (const auto& [name, unit] : units)
     if (d.unit == name) return unit;
-  return d.section() == "utilization" || d.path.ends_with("mfu") || d.path.ends_with("hfu") ? Unit::ratio : Unit::none;
+  return is_share(d) ? Unit::ratio : Unit::none;
 }
 
 std::string value_text(const Definition& d, double v) {

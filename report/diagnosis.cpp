@@ -235,7 +235,7 @@ void add_plan(Report& report, const Request& r) {
   report.inputs.update(of_plan);
   if (!r.has(part::training)) return;
   report.layout = layout_json(r);
-  report.grids.push_back(stages_grid(r));
+  add_stages(r, report);
 }
 
 }  // namespace

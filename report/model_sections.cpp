@@ -146,6 +146,32 @@ bool gathers_matrices(const Request& r) {
 }
 }  // namespace
 
+namespace {
+/// Parts into which context-parallel ranks divide each document; 1: they divide none.
+Count document_parts(const Layout& l) {
+  const Count n = ranks(l, Group::context);
+  return n == 1 || l.context_method == ContextMethod::ulysses ? 1 : mul(2, n);
+}
+
+/// Lengths that frameworks refuse or pad, and how they are counted here.
+void add_lengths(const Request& r, std::vector<std::string>& n) {
+  const Layout& l = r.layout;
+  const Count shared = mul(ranks(l, Group::tensor), ranks(l, Group::context));
+  if (sequence_parallel(l) && r.plan.seq % shared != 0)
+    n.push_back(
+        fmt::format("Megatron-LM refuses --seq {} under --sp, since {} ranks do not divide it; the rank with the most "
+                    "tokens is counted",
+                    r.plan.seq, shared));
+  const Count parts = document_parts(l);
+  for (const DocumentRun& d : r.plan.documents)
+    if (d.length % parts != 0)
+      return n.push_back(
+          fmt::format("documents of {} tokens have no {} equal parts, two for each rank of --cp: TransformerEngine "
+                      "pads them, and here ranks share their pairs evenly",
+                      d.length, parts));
+}
+}  // namespace
+
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
   const Plan& p = r.plan;
@@ -158,6 +184,7 @@ std::vector<std::string> notes(const Request& r) {
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
                             weight_formats_text(p.weight_precision), training_weights(p).name()));
   if (std::string note = formats_note(r); !note.empty()) n.push_back(std::move(note));
+  if (r.has(part::training)) add_lengths(r, n);
   if (gathers_matrices(r))
     n.push_back(
         "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "

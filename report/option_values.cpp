@@ -248,10 +248,20 @@ StageLayers read_stage_layers(Text text, Text where) {
   StageLayers all;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    if (all.size() == StageLayers::capacity)
+    const DocumentRun run = read_run(text.substr(at, comma - at), where);
+    if (run.count > static_cast<Count>(StageLayers::capacity - all.size()))
       throw InputError(fmt::format("{}: more than {} chunks of layers", where, StageLayers::capacity));
-    all.push(parse_positive(text.substr(at, comma - at), where));
+    for (Count i = 0; i < run.count; ++i) all.push(run.length);
     at = comma + 1;
+  }
+  return all;
+}
+
+std::string stage_layers_text(std::span<const Count> layers) {
+  std::string all;
+  for (std::size_t i = 0, next = 0; i < layers.size(); i = next) {
+    while (next < layers.size() && layers[next] == layers[i]) ++next;
+    all += fmt::format("{}{}{}", i == 0 ? "" : ",", next - i > 1 ? fmt::format("{}x", next - i) : "", layers[i]);
   }
   return all;
 }

@@ -2,6 +2,7 @@
 /// Readers of the values of options: text in, a value or one finished sentence out. `where` is the option, which begins
 /// the sentence of an InputError.
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,13 +22,16 @@ E read_choice(std::string_view text, std::string_view where) {
   refuse_value(where, one_of(choice_names<E>), text);
 }
 
-/// Several of them, each once or more: "norm,act".
+/// Several of them, each once: "norm,act".
 template <Named E>
 SetOf<E> read_set(std::string_view text, std::string_view where) {
   SetOf<E> all;
   while (true) {
     const std::size_t comma = text.find(',');
-    all.add(read_choice<E>(text.substr(0, comma), where));
+    const E one = read_choice<E>(text.substr(0, comma), where);
+    if (all.has(one))
+      throw InputError(std::string(where) + ": " + std::string(name(one)) + " is named twice; name it once");
+    all.add(one);
     if (comma == std::string_view::npos) return all;
     text.remove_prefix(comma + 1);
   }
@@ -87,7 +91,8 @@ BytesPerSecond read_storage(std::string_view text, std::string_view where);  ///
 Zero read_zero(std::string_view text, std::string_view where);                 ///< 0 to 3
 Ratio read_load(std::string_view text, std::string_view where);                ///< "1.25", at least 1, in thousandths
 AxisOrder read_order(std::string_view text, std::string_view where);           ///< "tp-cp-ep-dp-pp", each once
-StageLayers read_stage_layers(std::string_view text, std::string_view where);  ///< "8,8,7,9"
+StageLayers read_stage_layers(std::string_view text, std::string_view where);  ///< "8,8,7,9", "2x8,7,9"
+std::string stage_layers_text(std::span<const Count> layers);
 std::string order_text(const AxisOrder& order);
 
 }  // namespace llmcalc

@@ -98,9 +98,22 @@ constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](cons
                               return r.model.arch.has_experts() ? json::Value(r.layout.expert_load.value())
                                                                 : json::Value();
                             }};
-constexpr Field zero{value<&Layout::zero, read_zero>.read,
+/// --fsdp is a stage of --zero.
+void check_one_stage(const Request& r, Zero stage) {
+  if (r.layout.zero != stage)
+    throw InputError(fmt::format("--fsdp is --zero 3, and --zero {} is given, too; leave one of them out",
+                                 std::min(static_cast<int>(stage), static_cast<int>(r.layout.zero))));
+}
+constexpr Field zero{[](Request& r, Text text, Text where) {
+                       const Zero stage = read_zero(text, where);
+                       if (r.gave("--fsdp")) check_one_stage(r, stage);
+                       r.layout.zero = stage;
+                     },
                      [](const Request& r) { return json::Value(static_cast<int>(r.layout.zero)); }};
-constexpr Field fsdp{[](Request& r, Text, Text) { r.layout.zero = Zero::weights; },
+constexpr Field fsdp{[](Request& r, Text, Text) {
+                       if (r.gave("--zero")) check_one_stage(r, Zero::weights);
+                       r.layout.zero = Zero::weights;
+                     },
                      [](const Request&) { return json::Value(); }};
 constexpr Field hsdp{value<&Layout::hsdp, parse_positive>.read,
                      [](const Request& r) { return r.layout.hsdp > 0 ? json::Value(r.layout.hsdp) : json::Value(); }};
@@ -113,9 +126,9 @@ constexpr Field order{value<&Layout::order, read_order>.read,
 constexpr Field schedule{value<&Layout::schedule, read_choice<Schedule>>.read,
                          [](const Request& r) { return r.layout.pp > 1 ? shown(r.layout.schedule) : json::Value(); }};
 constexpr Field stage_layers{value<&Layout::stage_layers, read_stage_layers>.read, [](const Request& r) {
-                               json::Value all = json::Value::array();
-                               for (const Count n : r.layout.stage_layers) all.push_back(n);
-                               return r.layout.stage_layers.empty() ? json::Value() : all;
+                               const StageLayers& l = r.layout.stage_layers;
+                               const std::span<const Count> all(l.begin(), l.size());
+                               return l.empty() ? json::Value() : json::Value(stage_layers_text(all));
                              }};
 
 // ---- The table
@@ -153,8 +166,8 @@ constexpr std::array rank_options{
            "dualpipe-v [1f1b; interleaved with --chunks]",
            !common, training, "--pp", "", schedule},
     Option{"--stage-layers", "N,N,...",
-           "layers of every chunk [spread so that the slowest stage is as fast as possible]", !common, training, "--pp",
-           "", stage_layers},
+           "layers of every chunk, as 8,6x9,8 [spread so that the slowest stage is as fast as possible]", !common,
+           training, "--pp", "", stage_layers},
     Option{"--dp", "N",
            "data-parallel replicas; of a server: ranks of attention that step together [what --gpus leaves, else 1]",
            common, training | serving, "", "", value<&Layout::dp, parse_positive>},

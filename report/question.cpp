@@ -28,7 +28,7 @@ Report answer(const Question& question, const Request& r) {
   report.notes = notes(r);
   if (r.has(part::training)) {
     report.layout = layout_json(r);
-    report.grids.push_back(stages_grid(r));
+    add_stages(r, report);
   }
   question.fill(r, report);
   return report;

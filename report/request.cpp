@@ -12,6 +12,7 @@
 #include "presets/weight_formats.hpp"
 #include "report/modules_check.hpp"
 #include "report/narrowed.hpp"
+#include "report/nearest.hpp"
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
@@ -57,11 +58,20 @@ std::string divisors_text(Count n) {
   return s;
 }
 
-/// The sequence length that context-parallel ranks divide, next above the plan's.
-Count divided_length(const Request& r) {
-  Count seq = r.plan.seq;
-  while (flaw(r.model.arch, r.layout, seq) == LayoutFlaw::context_tokens) ++seq;
-  return seq;
+[[noreturn]] void refuse_heads(const Request& r) {
+  const Count heads = r.model.arch.heads;
+  throw InputError(fmt::format("--tp {} does not divide the {} attention heads of {}; {} do",
+                               ranks(r.layout, Group::tensor), heads, r.model.name, divisors_text(heads)));
+}
+
+/// Parts into which context-parallel ranks divide a sequence.
+[[noreturn]] void refuse_length(const Request& r) {
+  const Count n = ranks(r.layout, Group::context);
+  const bool by_heads = r.layout.context_method == ContextMethod::ulysses;
+  const std::string lengths = nearest_lengths(r, by_heads ? n : 2 * n);
+  throw InputError(fmt::format("--seq {} is not a multiple of {} (--cp {}: every rank has {} of a sequence); {}",
+                               r.plan.seq, by_heads ? n : 2 * n, n, by_heads ? "one part" : "two parts",
+                               lengths.empty() ? "lower --cp" : "give " + lengths));
 }
 
 void check_layout(const Request& r) {
@@ -71,11 +81,8 @@ void check_layout(const Request& r) {
     case LayoutFlaw::none:
     case LayoutFlaw::expert_nodes:  // see check_hardware: it depends on the nodes
       return;
-    case LayoutFlaw::heads: {
-      const Count heads = r.model.arch.heads;
-      throw InputError(fmt::format("--tp {} does not divide the {} attention heads of {}; {} do",
-                                   ranks(r.layout, Group::tensor), heads, r.model.name, divisors_text(heads)));
-    }
+    case LayoutFlaw::heads:
+      refuse_heads(r);
     case LayoutFlaw::sequence_of_one:
       throw InputError("--sp needs several tensor-parallel ranks; add --tp, or leave it out");
     case LayoutFlaw::context_heads:
@@ -99,13 +106,7 @@ void check_layout(const Request& r) {
                       "stages of a pipeline do not pass on here; leave it out",
                       ranks(l, Group::pipeline), model));
     case LayoutFlaw::context_tokens:
-      throw InputError(fmt::format(
-          "--seq {} is not a multiple of {} (--cp {}: every rank has {} of a sequence); give "
-          "--seq {}",
-          r.plan.seq,
-          l.context_method == ContextMethod::ulysses ? ranks(l, Group::context) : 2 * ranks(l, Group::context),
-          ranks(l, Group::context), l.context_method == ContextMethod::ulysses ? "one part" : "two parts",
-          divided_length(r)));
+      refuse_length(r);
     case LayoutFlaw::experts:
       if (!r.model.arch.has_experts())
         throw InputError(fmt::format("--ep {} is for models with experts, and {} has none; leave it out",
@@ -115,9 +116,9 @@ void check_layout(const Request& r) {
     case LayoutFlaw::expert_ranks:
       throw InputError(
           fmt::format("--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take "
-                      "their ranks; raise --dp or lower --ep",
+                      "their ranks; {}",
                       ranks(l, Group::expert), ranks(l, Group::expert_tensor),
-                      mul(ranks(l, Group::tensor), ranks(l, Group::data))));
+                      mul(ranks(l, Group::tensor), ranks(l, Group::data)), fewer_expert_ranks(r)));
     case LayoutFlaw::expert_tokens:
       throw InputError("--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
     case LayoutFlaw::expert_load:
@@ -176,9 +177,8 @@ void check_pipeline(const Request& r) {
   if (const std::string sentence = pipeline_sentence(r, p); !sentence.empty()) throw InputError(sentence);
   const Count chunks = model_chunks(p), layers = r.model.arch.layers;
   if (chunks > layers)
-    throw InputError(
-        fmt::format("--pp {} x {} chunks of layers are more than the {} layers of {}; give at most --pp {}", p.ranks,
-                    p.chunks / directions(p), layers, r.model.name, layers * directions(p) / p.chunks));
+    throw InputError(fmt::format("--pp {} x {} chunks of layers are more than the {} layers of {}; give {}", p.ranks,
+                                 p.chunks / directions(p), layers, r.model.name, fewer_chunks(r, p)));
   if (p.chunks > static_cast<Count>(most_chunks))
     throw InputError(
         fmt::format("--chunks {} is more than the {} that a rank can have; lower it", p.chunks, most_chunks));
@@ -188,6 +188,8 @@ void check_pipeline(const Request& r) {
 /// The ranks that share out states are a part of those that hold the same weights.
 void check_sharding(const Request& r) {
   const Layout& l = r.layout;
+  if (r.gave("--reshard") && l.zero != Zero::weights)
+    throw InputError("--reshard changes nothing without --zero 3 (--fsdp); add it, or leave it out");
   if (l.hsdp == 0) return;
   const Count all = ranks(l, Group::data);
   if (l.zero == Zero::none)
@@ -240,16 +242,16 @@ void check_batch(const Request& r) {
   const Count n = replicas(r.layout);
   const Count together = mul(p.micro_batch, n);
   if (p.global_batch % together == 0) return;
-  const Count next = mul(ceil_div(p.global_batch, together), together);
+  const std::string nearest = nearest_multiples("--global-batch", p.global_batch, together);
   if (n == 1)
     throw InputError(
         fmt::format("--global-batch {} is not a multiple of --micro-batch {}; every optimizer step runs whole "
-                    "micro-batches: give --global-batch {}",
-                    p.global_batch, p.micro_batch, next));
+                    "micro-batches: give {}",
+                    p.global_batch, p.micro_batch, nearest));
   throw InputError(fmt::format(
       "--global-batch {} is not a multiple of --micro-batch {} x {} replicas of the model; it is that of the "
-      "whole run, and every replica runs whole micro-batches: give --global-batch {}",
-      p.global_batch, p.micro_batch, n, next));
+      "whole run, and every replica runs whole micro-batches: give {}",
+      p.global_batch, p.micro_batch, n, nearest));
 }
 
 /// Every group of ranks needs a link that joins it.
@@ -262,9 +264,9 @@ void check_links(const Request& r) {
     const Count together = ranks(r.layout, group);
     if (together == 1 || group_link(h.cluster, r.layout, group).bandwidth.value > 0) continue;
     throw InputError(
-        fmt::format("{} states no link that joins {} devices; lower {}, or give a hardware file that states one "
+        fmt::format("{} states no link that joins {} devices; {}, or give a hardware file that states one "
                     "('llmcalc show {}' prints a start)",
-                    h.name, span(r.layout, group), option, h.name));
+                    h.name, span(r.layout, group), fewer_joined(r, option), h.name));
   }
 }
 
@@ -314,11 +316,12 @@ Count replicas_on(Count available, const Request& r) {
   if (r.gave("--dp") && devices(r.layout) != available)
     throw InputError(fmt::format("--gpus {} is not --tp x --cp x --pp x --dp = {}; leave one of them out", available,
                                  devices(r.layout)));
-  if (available % replica != 0)
+  const bool divides = available % replica == 0;
+  if (!divides && flaw(r.model.arch, r.layout) == LayoutFlaw::heads) refuse_heads(r);
+  if (!divides)
     throw InputError(
-        fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp x --cp x --pp); give a "
-                    "multiple of {}",
-                    available, replica, replica));
+        fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp x --cp x --pp); give {}",
+                    available, replica, nearest_multiples("--gpus", available, replica)));
   return available / replica;
 }
 
@@ -355,6 +358,9 @@ std::string_view lacking(const Request& r, const Option& o) {
     return "is for muon, whose iterations it counts; add --optimizer muon, or leave it out";
   if (o.flag == "--optimizer" && r.plan.optimizer != Optimizer::muon && !r.has(part::training))
     return "changes FLOPs with muon alone; leave it out";
+  const bool of_pipeline = o.flag == "--schedule" || o.flag == "--chunks" || o.flag == "--stage-layers";
+  if (of_pipeline && r.gave("--pp") && ranks(r.layout, Group::pipeline) == 1)
+    return "changes nothing with --pp 1; give a higher --pp, or leave it out";
   if (o.flag == "--etp" && !a.has_experts()) return "is for models with experts, and this one has none; leave it out";
   if (o.flag == "--etp" && ranks(r.layout, Group::expert_tensor) == ranks(r.layout, Group::tensor))
     return "is as many as --tp anyway; leave it out";

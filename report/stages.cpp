@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "report/option_values.hpp"
 #include "report/process_estimate.hpp"
 
 namespace llmcalc {
@@ -27,8 +28,14 @@ bool has(const Request& r, const Memory& m, Bytes Memory::*part) {
   return !optional || m.*part != Bytes();
 }
 
+/// Whether micro-batches wait for their weight gradients alone.
+bool splits(const Request& r) {
+  return ranks(r.layout, Group::pipeline) > 1 && splits_backward(pipeline_of(r.plan, r.layout).schedule);
+}
+
 json::Value stage_json(const Request& r, const Stage& s) {
   json::Value v{{"stage", s.rank}, {"layers", s.layers}, {"in_flight", s.in_flight}};
+  if (splits(r)) v["for_weights"] = s.for_weights;
   for (const auto& [key, part] : memory_parts)
     if (has(r, s.memory, part)) v[key] = (s.memory.*part).value;
   if (!r.hardware) return v;
@@ -55,10 +62,23 @@ Stages stages_of(const Request& r) {
   return all;
 }
 
-Grid stages_grid(const Request& r) {
+namespace {
+
+/// The layers of every chunk, from the model's start, as --stage-layers takes them.
+std::string spread(const Partition& partition) {
+  std::vector<Count> all;
+  for (Count q = 0; q < partition.size(); ++q) all.push_back(partition[q].layers());
+  return stage_layers_text(all);
+}
+
+Partition partition_of(const Request& r) {
+  const Cluster cluster = r.hardware ? r.hardware->cluster : Cluster{};
+  return partition(price(r.model.arch, r.plan, r.layout, cluster.device), r.plan, r.layout, cluster);
+}
+
+Grid stages_grid(const Request& r, const Stages& all) {
   Grid g;
   g.key = "stages";
-  const Stages all = stages_of(r);
   const auto process = process_estimate(r);
   for (const Stage& s : all.stages) {
     g.json.push_back(stage_json(r, s));
@@ -67,15 +87,27 @@ Grid stages_grid(const Request& r) {
   if (!r.stages) return g;
   g.title = "stages of the pipeline, one GPU of each";
   g.columns = {"stage", "layers", "in flight", "states", "activations", "peak"};
+  if (splits(r)) g.columns.insert(g.columns.begin() + 3, "for weights");
   if (process) g.columns.push_back("process");
   for (const Stage& s : all.stages) {
     const Memory& m = s.memory;
     g.rows.push_back({fmt::format("{}", s.rank + 1), fmt::format("{}", s.layers), fmt::format("{}", s.in_flight),
                       bytes_text(m.weights + m.gradients + m.optimizer), bytes_text(m.activations),
                       bytes_text(m.peak)});
+    if (splits(r)) g.rows.back().insert(g.rows.back().begin() + 3, fmt::format("{}", s.for_weights));
     if (process) g.rows.back().push_back(bytes_text(needed(process->stages[static_cast<std::size_t>(s.rank)])));
   }
   return g;
+}
+
+}  // namespace
+
+void add_stages(const Request& r, Report& report) {
+  const Stages all = stages_of(r);
+  report.grids.push_back(stages_grid(r, all));
+  if (ranks(r.layout, Group::pipeline) == 1 || !r.layout.stage_layers.empty()) return;
+  report.notes.push_back(fmt::format("layers are spread over the {} as --stage-layers {}",
+                                     r.layout.chunks > 1 ? "chunks" : "stages", spread(all.partition)));
 }
 
 json::Value layout_json(const Request& r) {
@@ -92,6 +124,7 @@ json::Value layout_json(const Request& r) {
                 {"dp", l.dp},
                 {"zero", static_cast<int>(l.zero)},
                 {"micro_batches", micro_batches(r.plan, l)}};
+  if (ranks(l, Group::pipeline) > 1) v["stage_layers"] = spread(partition_of(r));
   return v;
 }
 

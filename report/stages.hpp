@@ -16,10 +16,11 @@ struct Stages {
 };
 Stages stages_of(const Request& r);
 
-/// One row per stage: layers, micro-batches in flight, memory; as text only with --stages.
-Grid stages_grid(const Request& r);
+/// Adds one row per stage (layers, micro-batches in flight, memory; as text only with --stages), and how layers are
+/// spread over the chunks.
+void add_stages(const Request& r, Report& report);
 
-/// The layout in full: gpus, every degree, schedule, micro-batches.
+/// The layout in full: gpus, every degree, schedule, micro-batches, layers of the chunks.
 json::Value layout_json(const Request& r);
 
 }  // namespace llmcalc

@@ -9,6 +9,7 @@
 #include "report/sections.hpp"
 #include "report/software.hpp"
 #include "report/target_search.hpp"
+#include "search/reverse.hpp"
 #include "search/space.hpp"
 
 namespace llmcalc {
@@ -131,13 +132,40 @@ void add_gpus(Section& s, const Request& r) {
            attempts.empty() ? "no other number of replicas divides the global batch" : why_none(attempts));
 }
 
+/// Whether the time is met and only the memory is missed: no faster hardware helps then.
+bool lacks_memory(const Attempt& a) { return a.in_time() && !a.fits; }
+
+/// The single changes that make a plan fit and keep it in time: "recompute selectively, 8-bit Adam".
+std::string fitting_in_time(const Request& r) {
+  std::string all;
+  for (const Remedied& remedy : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
+    Request other = r;
+    other.plan = remedy.plan;
+    other.layout = remedy.layout;
+    if (!step_attempt(other, "").reaches()) continue;
+    all += (all.empty() ? "" : ", ") + std::string(remedy_names[static_cast<std::size_t>(remedy.remedy)]);
+    if (devices(remedy.layout) != devices(r.layout)) all += fmt::format(" on {} GPUs", devices(remedy.layout));
+  }
+  return all;
+}
+
+/// The line of the verdict on a plan that is fast enough and does not fit.
+Finding memory_finding(const Request& r, const Row& reached) {
+  const std::string changes = fitting_in_time(for_training(r));
+  return {"target",
+          fmt::format("{} is met in time, and the memory is missed: {}; {}", target_text(*r.target), reached.note,
+                      changes.empty() ? "no single change makes it fit in that time"
+                                      : "each makes it fit in that time: " + changes),
+          true};
+}
+
 /// "8.3 s, 47.8 % MFU"
 std::string step_as_it_is(const Request& r, const Attempt& now) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   const double mfu = model_utilization(e, e.estimate, r.plan, r.layout, r.hardware->cluster.device);
   return fmt::format("{} per step, {} MFU, {}{}", step_text(now.time), human_text(Quantity(mfu), Unit::ratio),
                      human_text(Quantity(tokens_per_second(e, e.estimate)), Unit::tokens_per_second),
-                     now.in_time() && !now.fits ? ", but does not fit" : "");
+                     lacks_memory(now) ? ", but does not fit" : "");
 }
 
 /// Whether a measured step may lie on the other side of the target than the estimate.
@@ -156,7 +184,7 @@ Section step_target_section(const Request& r) {
   Section s{section_key, "what reaches " + target_text(*r.target), {}};
   s.add("step_s", "a step within", now.allowed);
   s.add("reached", "the plan as it is", now.reaches(), Unit::none, step_as_it_is(for_training(r), now));
-  add_rates(s, r);
+  if (!lacks_memory(now)) add_rates(s, r);
   add_gpus(s, r);
   return s;
 }
@@ -164,6 +192,8 @@ Section step_target_section(const Request& r) {
 void add_step_target(const Request& r, Report& report) {
   if (!r.target) return;
   report.sections.push_back(step_target_section(r));
+  if (lacks_memory(step_attempt(r, "")))
+    return report.verdict.push_back(memory_finding(r, *report.row("step_target.reached")));
   report.verdict.push_back(target_finding(report, section_key, *r.target, is_near_target(r)));
 }
 

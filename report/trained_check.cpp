@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "calc/adapter.hpp"
 #include "calc/price.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/option_values.hpp"
@@ -9,13 +13,29 @@
 namespace llmcalc {
 namespace {
 
+/// The matrix with an adapter whose inputs or outputs are the fewest: a rank as high could as well train all of it.
+struct Narrowest {
+  std::string_view name;
+  Count in = 0, out = 0;
+  Count least() const { return std::min(in, out); }
+};
+std::optional<Narrowest> narrowest_adapted(const Arch& arch, const Plan& plan) {
+  std::optional<Narrowest> found;
+  for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
+    const Linear* l = std::get_if<Linear>(&row.op.shape);
+    if (l == nullptr || !adapter_names(plan.lora_targets, row.op.name)) return;
+    if (!found || std::min(l->in, l->out) < found->least()) found = {row.op.name, l->in, l->out};
+  });
+  return found;
+}
+
 /// Adapters are narrower than the matrices beside which they stand, and ZeRO-3 shards plain numbers.
 void check_adapters(const Request& r) {
   const Plan& p = r.plan;
   if (!trains_adapters(p)) return;
-  if (p.lora_rank > r.model.arch.hidden)
-    throw InputError(fmt::format("--lora {} is more than the hidden size of {}, {}; give a rank below it", p.lora_rank,
-                                 r.model.name, r.model.arch.hidden));
+  if (const auto m = narrowest_adapted(r.model.arch, p); m && p.lora_rank >= m->least())
+    throw InputError(fmt::format("--lora {} is no lower than the {} {} of {} in {}; give a rank below it", p.lora_rank,
+                                 m->least(), m->in < m->out ? "inputs" : "outputs", m->name, r.model.name));
   if (r.layout.zero == Zero::weights && !gathers_weights(p))
     throw InputError(
         fmt::format("--zero 3 gathers weights of one format, and the frozen ones are {}; give --zero 2, or "

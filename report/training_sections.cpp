@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "calc/run.hpp"
@@ -65,7 +64,10 @@ std::string title_of(const Stages& all, const Stage& fullest) {
 std::string in_flight_text(const Request& r, const Stage& s) {
   const std::string one = fmt::format("{} x {} tokens", r.plan.micro_batch, r.plan.seq);
   if (ranks(r.layout, Group::pipeline) == 1) return one;
-  return fmt::format("{}, {} in flight{}", one, s.in_flight, r.layout.chunks > 1 ? " over all chunks" : "");
+  const char* where = r.layout.chunks > 1 ? " over all chunks" : "";
+  if (s.for_weights == 0) return fmt::format("{}, {} in flight{}", one, s.in_flight, where);
+  return fmt::format("{}, {} in flight{}, {} of them for weight gradients alone", one, s.in_flight, where,
+                     s.for_weights);
 }
 
 /// What limits the step: the peak, the bandwidth, links or launches.
@@ -77,12 +79,42 @@ void add_limits(Section& s, const StepTime& t) {
   for (std::size_t i = 0; i < parts.size(); ++i) s.add(fmt::format("limited_s.{}", bound_names[i]), "", parts[i]);
 }
 
+/// Whether a layout can spend time on a part at all.
+bool can_have(const Request& r, Part p) {
+  const Layout& l = r.layout;
+  switch (p) {
+    case Part::tp:
+      return ranks(l, Group::tensor) > 1 || ranks(l, Group::expert_tensor) > 1;
+    case Part::cp:
+      return ranks(l, Group::context) > 1;
+    case Part::ep:
+      return ranks(l, Group::expert) > 1;
+    case Part::dp:
+      return ranks(l, Group::data) > 1;
+    case Part::pp:
+    case Part::imbalance:
+    case Part::bubble:
+      return ranks(l, Group::pipeline) > 1;
+    case Part::offload:
+      return r.plan.offload.any();
+    case Part::matmul:
+    case Part::attention:
+    case Part::elementwise:
+    case Part::host:
+    case Part::optimizer:
+      break;
+  }
+  return true;
+}
+
 /// Parts that take no time stand in JSON alone, those that this layout cannot have nowhere.
-void add_breakdown(Section& s, const StepTime& t) {
-  for (std::size_t i = 0; i < part_count; ++i)
+void add_breakdown(Section& s, const Request& r, const StepTime& t) {
+  for (std::size_t i = 0; i < part_count; ++i) {
+    if (t.parts[i] == Seconds() && !can_have(r, static_cast<Part>(i))) continue;
     s.add(fmt::format("breakdown_s.{}", part_names[i]),
           t.parts[i].value > 0 ? std::string(part_label(static_cast<Part>(i))) : "", t.parts[i],
           share(t.parts[i], t.total()));
+  }
 }
 
 }  // namespace
@@ -219,7 +251,7 @@ Section step_section(const Request& r, const TrainEstimate& e) {
   s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
   if (const auto interval = interval_of(r)) add_ends(s, *interval, step_has_interval);
   add_limits(s, t);
-  add_breakdown(s, t);
+  add_breakdown(s, r, t);
   return s;
 }
 
@@ -243,148 +275,5 @@ Section utilization_section(const Request& r, const TrainEstimate& e) {
           std::string(c.formula));
   return s;
 }
-
-namespace {
-
-/// The run at a throughput that is measured, stated as MFU, or predicted.
-class RunTable {
- public:
-  RunTable(const Request& r, const TrainEstimate& e)
-      : r_(r), run_(r.run), e_(e), gpus_(devices(r.layout)), rate_(throughput()) {
-    possible_ = run_.measured_tokens_per_s || run_.mfu || e.memory.peak <= usable_memory(r);
-  }
-
-  Section section() {
-    if (run_.measured_tokens_per_s) add_measured();
-    if (run_.tokens) {
-      add_tokens();
-      add_days();
-      if (run_.mtbf) add_failures();
-      if (run_.days) add_gpus();
-      add_energy();
-      add_cost();
-    }
-    return std::move(s_);
-  }
-
- private:
-  double per_token(Flops of_micro_batch) const {
-    return static_cast<double>(of_micro_batch.value) / real(mul(r_.plan.micro_batch, r_.plan.seq));
-  }
-  FlopsPerSecond peak() const { return r_.hardware->cluster.device.peak(r_.plan.precision); }
-  double throughput() const {
-    if (run_.measured_tokens_per_s) return *run_.measured_tokens_per_s;
-    if (run_.mfu) return *run_.mfu * real(gpus_) * peak().value / per_token(e_.flops.model_total);
-    return tokens_per_second(e_, e_.estimate);
-  }
-  std::string marked(const std::string& note) const {
-    return possible_ ? note : "not possible: does not fit" + (note.empty() ? "" : "; " + note);
-  }
-
-  void add_measured() {
-    s_.add("measured_tokens_per_s", "measured", rate_, Unit::tokens_per_second, fmt::format("{} GPUs", gpus_));
-    s_.add("mfu", "MFU", mfu(per_token(e_.flops.model_total), rate_, gpus_, peak()), Unit::ratio,
-           "from the measured throughput");
-    s_.add("hfu", "HFU", hfu(per_token(e_.flops.hardware_total), rate_, gpus_, peak()), Unit::ratio);
-    const Parameters n = parameters(r_.model.arch);
-    s_.add("mfu_6nd", "MFU by 6N", mfu(6 * real(n.active), rate_, gpus_, peak()), Unit::ratio,
-           "6 x active parameters, no attention");
-  }
-
-  void add_tokens() {
-    s_.add("tokens", "tokens", *run_.tokens, Unit::tokens);
-    s_.add("words", "words", words_of_tokens(real(*run_.tokens)), Unit::none, "1.3 tokens each");
-    s_.add("flops", "model FLOPs",
-           Flops((*run_.tokens * e_.flops.model_total).value / static_cast<Wide>(r_.plan.micro_batch * r_.plan.seq)),
-           "per token x tokens");
-  }
-
-  void add_days() {
-    time_ = training_time(real(*run_.tokens), rate_);
-    hours_ = device_hours(gpus_, time_);
-    const std::string how = run_.mfu ? fmt::format("at {:g} % MFU", 100 * *run_.mfu) : "";
-    const std::optional<double> factor = interval_factor();
-    const double all = days(time_);
-    s_.add("days", "time", all, Unit::days,
-           marked(factor ? interval_text(all / *factor, all * *factor, Unit::days) : how));
-    if (factor) add_ends("days", all, Unit::days, *factor);
-    s_.add("gpu_hours", "GPU-hours", hours_, Unit::hours, marked(how));
-  }
-
-  /// What checkpoints and failures add to the run, whose cost and energy count them.
-  void add_failures() {
-    const States all = training_states(r_.model.arch, r_.plan);
-    const Bytes checkpoint = all.weights + all.optimizer;
-    const Failures f{.mtbf_hours = *run_.mtbf,
-                     .devices = gpus_,
-                     .checkpoint = checkpoint / *run_.storage,
-                     .restart = Seconds(run_.restart)};
-    const double kept = goodput(f);
-    s_.add("checkpoint_bytes", "checkpoint", checkpoint, "weights and optimizer state");
-    s_.add("checkpoint_s", "written in", f.checkpoint, "while the run waits");
-    s_.add("checkpoint_interval_s", "a checkpoint every", checkpoint_interval(f), "the best interval (Daly)");
-    s_.add("failures", "failures", time_.value / kept / time_between_failures(f).value, Unit::none,
-           fmt::format("one in {:g} h of a GPU", *run_.mtbf));
-    s_.add("goodput", "time that counts", kept, Unit::ratio, "the rest: checkpoints, lost work, restarts");
-    s_.add("effective_days", "time with failures", days(time_) / kept, Unit::days, marked(""));
-    hours_ /= kept;
-    s_.add("effective_gpu_hours", "GPU-hours with failures", hours_, Unit::hours, marked(""));
-  }
-
-  void add_gpus() {
-    const Count replica = replica_devices(r_.layout);
-    const double needed = real(*run_.tokens) / (*run_.days * seconds_per_day * rate_ / real(gpus_));
-    const Count gpus = ceil_div(static_cast<Count>(std::ceil(needed)), replica) * replica;
-    s_.add("gpus_needed", fmt::format("GPUs for {:g} days", *run_.days), gpus, Unit::none,
-           "whole replicas, each GPU as fast as here");
-  }
-
-  void add_energy() {
-    if (!run_.watts) return;
-    const double kwh = energy_kwh(hours_, *run_.watts, run_.pue);
-    s_.add("energy_kwh", "energy", kwh, Unit::kilowatt_hours,
-           marked(fmt::format("{} W each, PUE {}", *run_.watts, run_.pue)));
-    if (run_.co2) s_.add("co2_kg", "CO2", co2_kg(kwh, *run_.co2), Unit::kilograms, marked(""));
-  }
-
-  void add_cost() {
-    const std::optional<double> price = price_of(r_);
-    if (!price) return;
-    const char* whose = run_.price ? "" : ", the preset's first";
-    s_.add("cost_usd", "cost", cost(hours_, *price), Unit::dollars,
-           marked(fmt::format("{} USD per GPU-hour{}", *price, whose)));
-    if (const auto factor = interval_factor()) add_ends("cost_usd", cost(hours_, *price), Unit::dollars, *factor);
-  }
-
-  /// The interval of the step's time, where the run's follows from it.
-  std::optional<double> interval_factor() const {
-    const auto interval = interval_of(r_);
-    if (!interval || run_.measured_tokens_per_s || run_.mfu) return std::nullopt;
-    return interval->factor;
-  }
-  void add_ends(const std::string& key, double value, Unit unit, double factor) {
-    s_.add(key + "_low", "", value / factor, unit);
-    s_.add(key + "_high", "", value * factor, unit);
-  }
-
-  const Request& r_;
-  const RunInputs& run_;
-  const TrainEstimate& e_;
-  Count gpus_;
-  double rate_, hours_ = 0;
-  Seconds time_;
-  bool possible_;
-  Section s_{"run", "the whole run", {}};
-};
-
-}  // namespace
-
-std::optional<double> price_of(const Request& r) {
-  if (r.run.price) return r.run.price;
-  if (!r.hardware || r.hardware->prices.empty()) return std::nullopt;
-  return r.hardware->prices[0].usd_per_hour;
-}
-
-Section run_section(const Request& r, const TrainEstimate& e) { return RunTable(r, e).section(); }
 
 }  // namespace llmcalc

@@ -87,11 +87,14 @@ std::string helps_text(const Report& r, std::string_view sensitivity) {
   return text;
 }
 
+/// "38.1 days, 58,000 GPU-hours, 110,000 USD"; where failures are counted, all three count them.
 std::string run_text(const Report& r) {
+  const bool failing = r.row("run.effective_days") != nullptr;
   const std::string cost = said(r, "run.cost_usd");
-  std::string hours = said(r, "run.gpu_hours");
+  std::string hours = said(r, failing ? "run.effective_gpu_hours" : "run.gpu_hours");
   hours.resize(hours.rfind(' '));
-  return fmt::format("{}, {} GPU-hours{}{}", said(r, "run.days"), hours, cost.empty() ? "" : ", ", cost);
+  return fmt::format("{}, {} GPU-hours{}{}{}", said(r, failing ? "run.effective_days" : "run.days"), hours,
+                     cost.empty() ? "" : ", ", cost, failing ? ", failures counted" : "");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Formula sum_of_parts(S s, std::string_view without = "") {
     if (name == without) continue;
     const std::string path = fmt::format("step.breakdown_s.{}", name);
     const std::string symbol = fmt::format("t_{}", name);
-    if (s.number(path) == "0") continue;
+    if (s.number(path) == "0" || (s.row("step.time_s") != nullptr && s.row(path) == nullptr)) continue;
     f.expression += (f.expression.empty() ? "" : " + ") + symbol;
     f.own.push_back({symbol, fmt::format("the part of {}, s", name), s.number(path)});
   }
@@ -178,14 +178,16 @@ Formula limited_memory(S s) {
   f.own.push_back(as_symbol(s, "t_opt", "time of the optimizer, s", "step.breakdown_s.optimizer"));
   return f;
 }
+/// Seconds of one kind of exchanges; 0 where the layout has none.
+Symbol exchanged(S s, const char* name, const char* meaning, std::string_view kind) {
+  const std::string seconds = s.number(fmt::format("step.breakdown_s.{}", kind));
+  return {name, meaning, seconds.empty() ? "0" : seconds};
+}
 Formula limited_communication(S s) {
   return {"t_tp + t_cp + t_ep + t_dp + t_pp + t_offload",
-          {as_symbol(s, "t_tp", "tensor parallelism, s", "step.breakdown_s.tp"),
-           as_symbol(s, "t_cp", "context parallelism, s", "step.breakdown_s.cp"),
-           as_symbol(s, "t_ep", "expert parallelism, s", "step.breakdown_s.ep"),
-           as_symbol(s, "t_dp", "data parallelism, s", "step.breakdown_s.dp"),
-           as_symbol(s, "t_pp", "pipeline messages, s", "step.breakdown_s.pp"),
-           as_symbol(s, "t_offload", "the host, s", "step.breakdown_s.offload")}};
+          {exchanged(s, "t_tp", "tensor parallelism, s", "tp"), exchanged(s, "t_cp", "context parallelism, s", "cp"),
+           exchanged(s, "t_ep", "expert parallelism, s", "ep"), exchanged(s, "t_dp", "data parallelism, s", "dp"),
+           exchanged(s, "t_pp", "pipeline messages, s", "pp"), exchanged(s, "t_offload", "the host, s", "offload")}};
 }
 
 constexpr std::string_view step_roofline =
@@ -257,14 +259,14 @@ constexpr Definition step_table[] = {
      "measured; 0 where the hardware file has none", "the hardware file"},
     {"step.breakdown_s.tp", "time of tensor-parallel exchanges", "s", tensor_messages,
      "ring collectives, one per level of the network; --overlap says what is hidden",
-     "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009"},
+     "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009", "--tp N"},
     {"step.breakdown_s.cp", "time of context-parallel exchanges", "s", context_messages,
      "a ring beside attention's core; the others are waited for; --overlap says what is hidden",
-     "ring arXiv:2310.01889; all-gather arXiv:2407.21783; Ulysses arXiv:2309.14509"},
+     "ring arXiv:2310.01889; all-gather arXiv:2407.21783; Ulysses arXiv:2309.14509", "--cp N"},
     {"step.breakdown_s.ep", "time of expert-parallel exchanges", "s", expert_messages,
      "all-to-all of each rank's tokens, there and back, in DualPipe beside another slot's work; --overlap says what is "
      "hidden",
-     "GShard (arXiv:2006.16668); Megatron-Core (arXiv:2504.14960)"},
+     "GShard (arXiv:2006.16668); Megatron-Core (arXiv:2504.14960)", "--ep N"},
     {"step.breakdown_s.dp", "waiting for data-parallel exchanges", "s",
      [](S s) {
        return from_engine(
@@ -274,17 +276,17 @@ constexpr Definition step_table[] = {
            "step.breakdown_s.dp");
      },
      "beside a layer of a seconds b seconds of exchange take max(a, b) + (1 - overlap) min(a, b)",
-     "DDP (arXiv:2006.15704); ZeRO (arXiv:1910.02054); FSDP (arXiv:2304.11277)"},
+     "DDP (arXiv:2006.15704); ZeRO (arXiv:1910.02054); FSDP (arXiv:2304.11277)", "--dp N or --cp N"},
     {"step.breakdown_s.pp", "waiting for messages between stages", "s",
      [](S s) {
        return from_engine(s, "t_pp", "the pipeline's time less that without messages, s", "step.breakdown_s.pp");
      },
-     "a message holds up its receiver alone", "Narayanan 2021 (arXiv:2104.04473)"},
+     "a message holds up its receiver alone", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
     {"step.breakdown_s.imbalance", "waiting for the slowest stage", "s",
      [](S s) {
        return from_engine(s, "t_imb", "work of the busiest stage less the mean, s", "step.breakdown_s.imbalance");
      },
-     "of a step's micro-batches", "Narayanan 2021 (arXiv:2104.04473)"},
+     "of a step's micro-batches", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
     {"step.breakdown_s.bubble", "waiting while the pipeline fills and drains", "s",
      [](S s) {
        const double bubble = s.train().estimate[Part::bubble].value, step = s.train().estimate.total().value;
@@ -296,7 +298,7 @@ constexpr Definition step_table[] = {
      },
      "the rest of the step: slots of the schedule run as early as they can; 1F1B with equal stages: (P - 1)(t_f + "
      "t_b); interleaved: that over the chunks",
-     "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241"},
+     "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241", "--pp N"},
     {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", update_time,
      "states read and written, gradients read, weights written; Muon's iterations in bf16",
      "ZeRO (arXiv:1910.02054): bytes per parameter; Muon arXiv:2502.16982"},
@@ -311,7 +313,7 @@ constexpr Definition step_table[] = {
                           "step.breakdown_s.offload");
      },
      "max(0, transfer - work) + (1 - overlap) min(transfer, work); a host of unknown bandwidth updates in 0 s",
-     "ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857); PyTorch save_on_cpu"},
+     "ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857); PyTorch save_on_cpu", "--offload WHAT"},
 };
 
 // ---- The same throughput by convention.

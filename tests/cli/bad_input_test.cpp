@@ -131,7 +131,8 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
   refused(train + "--seq 1e400", "--seq: " + count + "\"1e400\"; write a number below 2^63");
   refused(train + "--tokens 1T --price 3GB", "--price: expected a price (2.5 USD/h), got \"3GB\", a size");
   refused(train + "--gradient-bytes 3", "--gradient-bytes: expected 2 or 4 bytes per gradient, got \"3\"");
-  refused(train + "--lora 5000", "--lora 5000 is more than the hidden size of llama-3-8b, 4096; give a rank below it");
+  refused(train + "--lora 5000",
+          "--lora 5000 is no lower than the 1024 outputs of attn.k in llama-3-8b; give a rank below it");
   refused(train + "--lora 8:qkv", "--lora: expected q, k, v, out, gate, up or down, got \"qkv\"");
   refused(train + "--lora 0", "--lora: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   refused(train + "--documents 16x",
@@ -214,10 +215,11 @@ TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
           "--seq 2048 is longer than the 1024 learned positions of gpt-2-124m; give at most 1024");
   refused("train llama-3-8b --hardware h100 --micro-batch 3 --global-batch 8",
           "--global-batch 8 is not a multiple of --micro-batch 3; every optimizer step runs whole micro-batches: give "
-          "--global-batch 9");
-  refused(
-      "train llama-3-8b --hardware h100 --tp 8 --gpus 12",
-      "--gpus 12 is not a multiple of the 8 GPUs that hold the model once (--tp x --cp x --pp); give a multiple of 8");
+          "--global-batch 6 or --global-batch 9");
+  refused("train llama-3-8b --hardware h100 --tp 8 --gpus 12",
+          "--gpus 12 is not a multiple of the 8 GPUs that hold the model once (--tp x --cp x --pp); give --gpus 8 or "
+          "--gpus "
+          "16");
   refused("train llama-3-8b --hardware v100 --precision fp8",
           "v100-sxm2-32gb has no fp8 matmul peak; --precision can be fp64, fp32, fp16, int8");
   refused(
@@ -244,15 +246,16 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   refused(llama + "--gpus 16 --tp 4 --dp 2", "--gpus 16 is not --tp x --cp x --pp x --dp = 8; leave one of them out");
   refused(llama + "--gpus 0", "--gpus: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   refused(llama + "--cp 3",
-          "--seq 8192 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); give --seq 8196");
+          "--seq 8192 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); give --seq 8190 or "
+          "--seq 8196");
   refused(llama + "--cp 64 --cp-method ulysses",
           "--cp 64 does not divide the 32 attention heads of a rank of llama-3-8b, as Ulysses needs; 1, 2, 4, 8, 16, "
           "32 do");
   refused(llama + "--ep 2 --dp 2", "--ep 2 is for models with experts, and llama-3-8b has none; leave it out");
   refused(moe + "--ep 3 --dp 3", "--ep 3 does not divide the 8 experts of mixtral-8x7b; 1, 2, 4, 8 do");
   refused(moe + "--ep 8 --dp 4",
-          "--ep 8 x --etp 1 does not divide --tp x --cp x --dp = 4, from which experts take their ranks; raise --dp or "
-          "lower --ep");
+          "--ep 8 x --etp 1 does not divide --tp x --cp x --dp = 4, from which experts take their ranks; give --ep 4, "
+          "or more --dp");
   refused(moe + "--ep 4 --dp 4 --tp 2",
           "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
   refused(moe + "--ep 4 --dp 4 --expert-load 0.5",
@@ -267,7 +270,8 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
           "--hsdp 3 does not divide the 8 ranks that hold the same weights (--dp x --cp); 1, 2, 4, 8 do");
   refused(llama + "--dp 8 --hsdp 2", "--hsdp changes nothing without --zero 1, 2 or 3; add it, or leave it out");
   refused("train llama-3-8b --hardware rtx-4090 --dp 64",
-          "rtx-4090 states no link that joins 64 devices; lower --dp, or give a hardware file that states one "
+          "rtx-4090 states no link that joins 64 devices; its widest joins 8: give --dp 8, or give a hardware file "
+          "that states one "
           "('llmcalc show "
           "rtx-4090' prints a start)");
   refused("train llama-3-8b --hardware a100 --dp 8 --collectives in-network",

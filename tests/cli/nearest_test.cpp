@@ -1,0 +1,93 @@
+/// Refusals of `train` name the smallest change that works: it is put in, and works.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using test::refused;
+
+namespace {
+
+const std::string llama = "train llama-3.1-8b --hardware h100 ";
+
+void works(const std::string& arguments) {
+  const test::Ran r = test::llmcalc(arguments);
+  INFO(arguments << ": " << r.err);
+  CHECK(r.code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("both batches that replicas can share are named", "[cli]") {
+  refused(llama + "--gpus 16 --global-batch 17",
+          "--global-batch 17 is not a multiple of --micro-batch 1 x 16 replicas of the model; it is that of the whole "
+          "run, and every replica runs whole micro-batches: give --global-batch 16 or --global-batch 32");
+  works(llama + "--gpus 16 --global-batch 16");
+  refused(llama + "--gpus 16 --global-batch 7",
+          "--global-batch 7 is not a multiple of --micro-batch 1 x 16 replicas of the model; it is that of the whole "
+          "run, and every replica runs whole micro-batches: give --global-batch 16");
+}
+
+TEST_CASE("a length that context ranks divide is within the model's positions", "[cli]") {
+  refused("train gpt2 --hardware h100 --cp 3 --gpus 3",
+          "--seq 1024 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); give --seq 1020");
+  works("train gpt2 --hardware h100 --cp 3 --gpus 3 --seq 1020");
+}
+
+TEST_CASE("too many chunks are refused with fewer of them, or with ranks that the GPUs allow", "[cli]") {
+  refused(llama + "--gpus 64 --pp 8 --chunks 5 --global-batch 64",
+          "--pp 8 x 5 chunks of layers are more than the 32 layers of llama-3.1-8b; give --chunks 4");
+  works(llama + "--gpus 64 --pp 8 --chunks 4 --global-batch 64");
+  refused(llama + "--gpus 72 --pp 18 --schedule zb-v --global-batch 144",
+          "--pp 18 x 2 chunks of layers are more than the 32 layers of llama-3.1-8b; give at most --pp 12");
+  works(llama + "--gpus 72 --pp 12 --schedule zb-v --global-batch 144");
+}
+
+TEST_CASE("heads are told before the GPUs that hold the model once", "[cli]") {
+  refused("train gpt-3-175b --hardware a100 --gpus 1024 --tp 7",
+          "--tp 7 does not divide the 96 attention heads of gpt-3-175b; 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96 do");
+}
+
+TEST_CASE("ranks of an expert are lowered before those of experts", "[cli]") {
+  const std::string moe = "train mixtral-8x7b --hardware h100 --gpus 8 ";
+  refused(moe + "--ep 8 --etp 8",
+          "--ep 8 x --etp 8 does not divide --tp x --cp x --dp = 8, from which experts take their ranks; leave out "
+          "--etp, which is then 1");
+  works(moe + "--ep 8");
+  refused(moe + "--tp 4 --ep 8",
+          "--ep 8 x --etp 4 does not divide --tp x --cp x --dp = 8, from which experts take their ranks; give --etp 1 "
+          "--sp");
+  works(moe + "--tp 4 --ep 8 --etp 1 --sp");
+}
+
+TEST_CASE("a link that joins too few is told with how many it joins", "[cli]") {
+  refused("train llama-3-8b --hardware rtx-4090 --gpus 64 --tp 8",
+          "rtx-4090 states no link that joins 57 devices; its widest joins 8: give --gpus 8, or give a hardware file "
+          "that states one ('llmcalc show rtx-4090' prints a start)");
+  works("train llama-3-8b --hardware rtx-4090 --gpus 8 --tp 8");
+}
+
+TEST_CASE("options that contradict each other, or change nothing, are refused", "[cli]") {
+  const std::string both = "--fsdp is --zero 3, and --zero 1 is given, too; leave one of them out";
+  refused(llama + "--dp 8 --fsdp --zero 1", both);
+  refused(llama + "--dp 8 --zero 1 --fsdp", both);
+  works(llama + "--dp 8 --fsdp --zero 3");
+  const std::string reshard = "--reshard changes nothing without --zero 3 (--fsdp); add it, or leave it out";
+  refused(llama + "--dp 8 --reshard off", reshard);
+  refused(llama + "--dp 8 --zero 2 --reshard off", reshard);
+  for (const char* option : {"--schedule zb-v", "--chunks 2", "--stage-layers 32"})
+    refused(llama + "--pp 1 " + option, std::string(option).substr(0, std::string(option).find(' ')) +
+                                            " changes nothing with --pp 1; give a higher --pp, or leave it out");
+  refused(llama + "--lora 16:q,q", "--lora: q is named twice; name it once");
+}
+
+TEST_CASE("a rank of adapters is below the narrowest of its matrices", "[cli]") {
+  refused(llama + "--lora 2000",
+          "--lora 2000 is no lower than the 1024 outputs of attn.k in llama-3.1-8b; give a rank below it");
+  refused(llama + "--lora 1024:v",
+          "--lora 1024 is no lower than the 1024 outputs of attn.v in llama-3.1-8b; give a rank below it");
+  works(llama + "--lora 1023:v");
+  works(llama + "--lora 4095:q");
+  refused(llama + "--lora 4096:q",
+          "--lora 4096 is no lower than the 4096 outputs of attn.q in llama-3.1-8b; give a rank below it");
+}

@@ -1,0 +1,129 @@
+/// What `train` tells about a layout, and about a run.
+
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using Catch::Contains;
+using test::ask;
+
+namespace {
+
+bool has_line(const json::Value& lines, const std::string& part) {
+  for (const json::Value& line : lines)
+    if (line.get<std::string>().find(part) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a length that Megatron-LM refuses under --sp is counted, and said", "[cli]") {
+  const std::string train = "train llama-3.1-8b --hardware h100 --tp 2 ";
+  const std::string note = "Megatron-LM refuses --seq 1023 under --sp, since 2 ranks do not divide it";
+  CHECK(has_line(ask(train + "--sp --seq 1023")["notes"], note));
+  CHECK_FALSE(has_line(ask(train + "--seq 1023")["notes"], note));
+  CHECK_FALSE(has_line(ask(train + "--sp --seq 1024")["notes"], "Megatron-LM refuses"));
+}
+
+TEST_CASE("documents without equal parts for context ranks are said", "[cli]") {
+  const std::string train = "train llama-3.1-8b --hardware h100 --cp 8 --dp 1 ", note = "documents of 1000 tokens have";
+  CHECK(has_line(ask(train + "--documents 3x1000,5192")["notes"], note));
+  CHECK_FALSE(has_line(ask(train + "--documents 4x2048")["notes"], "documents of"));
+  CHECK_FALSE(has_line(ask(train + "--cp-method ulysses --documents 3x1000,5192")["notes"], note));
+}
+
+TEST_CASE("how layers are spread is told, and can be typed again", "[cli]") {
+  for (const char* layout : {"--pp 8 --chunks 3", "--pp 8", "--pp 4 --schedule dualpipe", "--pp 8 --schedule zb-v"}) {
+    const std::string train = std::string("train llama-3-70b --hardware h100 --global-batch 64 ") + layout;
+    const json::Value one = ask(train);
+    const std::string spread = one["layout"]["stage_layers"];
+    INFO(layout << ": " << spread);
+    CHECK(has_line(one["notes"], "--stage-layers " + spread));
+    const json::Value again = ask(train + " --stage-layers " + spread);
+    CHECK(again["inputs"]["stage_layers"] == spread);
+    CHECK(again["step"] == one["step"]);
+    CHECK(again["stages"] == one["stages"]);
+    CHECK_FALSE(has_line(again["notes"], "--stage-layers"));
+  }
+  CHECK_FALSE(ask("train gpt2 --hardware h100")["layout"].contains("stage_layers"));
+}
+
+TEST_CASE("micro-batches that wait for weight gradients alone are told apart", "[cli]") {
+  const std::string train =
+      "train gpt-3-175b --hardware a100 --gpus 64 --tp 8 --sp --pp 8 --global-batch 64 --schedule ";
+  const json::Value stages = ask(train + "zb-h1")["stages"];
+  REQUIRE(stages.size() == 8);
+  for (Count i = 0; i < 8; ++i) {  // the later a stage, the later its weight gradients
+    const json::Value& s = stages[static_cast<std::size_t>(i)];
+    CHECK(s["in_flight"] == 8);
+    CHECK(s["for_weights"] == i + 1);
+  }
+  CHECK_FALSE(ask(train + "1f1b")["stages"][0].contains("for_weights"));
+  const std::string text = test::llmcalc(train + "zb-h1 --stages").out;
+  CHECK_THAT(text, Contains("flight  weights"));
+  CHECK_THAT(text, Contains("for weight gradients alone"));
+}
+
+TEST_CASE("the GPUs for given days end the run in that time, and the next fewer do not", "[cli]") {
+  const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 512 --tokens 15T --days 30 ";
+  const json::Value run = ask(train)["run"];
+  const Count gpus = run["gpus_needed"];
+  CHECK(ask(train + fmt::format("--gpus {}", gpus))["run"]["days"] <= 30);
+  CHECK(ask(train + fmt::format("--gpus {}", gpus / 2))["run"]["days"] > 30);
+  CHECK(512 % (gpus / 8) == 0);
+  CHECK_FALSE(
+      ask("train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 8 --tokens 15T --days 1")["run"].contains(
+          "gpus_needed"));
+}
+
+TEST_CASE("without a batch each replica brings its own, and one replica fewer is too late", "[cli]") {
+  const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --tokens 1T --days 30 ";
+  const Count gpus = ask(train)["run"]["gpus_needed"];
+  CHECK(ask(train + fmt::format("--gpus {}", gpus))["run"]["days"] <= 30);
+  CHECK(ask(train + fmt::format("--gpus {}", gpus - 8))["run"]["days"] > 30);
+}
+
+TEST_CASE("the headline of a run with failures counts them throughout", "[cli]") {
+  const json::Value v = ask(
+      "train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T --mtbf 1000 --checkpoint-bandwidth 1GB/s "
+      "--price 2");
+  const double cost = v["run"]["cost_usd"], hours = v["run"]["effective_gpu_hours"];
+  CHECK(cost == Approx(2 * hours));
+  CHECK(has_line(v["verdict"], fmt::format("run: {:.2f} days", v["run"]["effective_days"].get<double>())));
+  CHECK(has_line(v["verdict"], "failures counted"));
+}
+
+TEST_CASE("where only the memory is missed, the target's line says what makes the plan fit in time", "[cli]") {
+  const json::Value v = ask(
+      "train llama-3.1-8b --hardware h100 --gpus 8 --tp 2 --sp --micro-batch 8 --global-batch 64 --target '1000 s'");
+  REQUIRE(v["memory"]["fits"] == false);
+  CHECK(has_line(v["verdict"], "target: 1000 s is met in time, and the memory is missed"));
+  CHECK(has_line(v["verdict"], "each makes it fit in that time: "));
+  CHECK_FALSE(v["step_target"].contains("bandwidth_factor"));
+}
+
+TEST_CASE("shares are compared in percent", "[cli]") {
+  const std::string out = test::llmcalc("compare --of 'train llama-3.1-8b --hardware h100 --dp 8' --vs '--zero 1'").out;
+  for (std::size_t at = 0, end = 0; at < out.size(); at = end + 1) {
+    end = std::min(out.find('\n', at), out.size());
+    const std::string line = out.substr(at, end - at);
+    if (line.find("MFU of 9 in 10") == std::string::npos && line.find("change of the step") == std::string::npos)
+      continue;
+    INFO(line);
+    CHECK(std::count(line.begin(), line.end(), '%') >= 2);
+  }
+  CHECK_THAT(out, Contains("MFU of 9 in 10 cases"));
+}
+
+TEST_CASE("a formula with long numbers is broken behind its operators", "[cli]") {
+  const std::string out = test::llmcalc(
+                              "explain run.goodput llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T "
+                              "--mtbf 50k --checkpoint-bandwidth 10GB/s")
+                              .out;
+  for (std::size_t at = 0, end = 0; at < out.size(); at = end + 1) {
+    end = std::min(out.find('\n', at), out.size());
+    CHECK(end - at <= 80);
+  }
+}
