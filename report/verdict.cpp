@@ -87,14 +87,14 @@ std::string helps_text(const Report& r) {
   return text;
 }
 
+}  // namespace
+
 std::string run_text(const Report& r) {
   const std::string cost = said(r, "run.cost_usd");
   std::string hours = said(r, "run.gpu_hours");
   hours.resize(hours.rfind(' '));
   return fmt::format("{}, {} GPU-hours{}{}", said(r, "run.days"), hours, cost.empty() ? "" : ", ", cost);
 }
-
-}  // namespace
 
 Finding fit_finding(const Report& r, std::string_view memory, std::string_view about) {
   const auto path = [&](const char* key) { return fmt::format("{}.{}", memory, key); };
