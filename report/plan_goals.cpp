@@ -218,6 +218,11 @@ void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& 
 void add_deadline(Report& report, const Request& r, const Space& space, const FewestGpus& few, double limit) {
   report.inputs["max_gpus"] = few.tried.back().gpus;
   report.inputs["deadline"] = limit;
+  if (!few.found) {
+    report.verdict.insert(report.verdict.begin(),
+                          {"GPUs", "stopped before a number was found that ends in time; this is the last one", true});
+    return;
+  }
   const Found& best = *few.found;
   std::string beside;
   Grid g = numbers_grid("days");

@@ -29,7 +29,8 @@ std::optional<FastestRun> fastest_run(const Request& r, const Space& space, cons
 /// Throws InputError: no number of GPUs keeps the deadline; `gpus`: one above them that does.
 [[noreturn]] void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& fastest, double limit,
                                   std::optional<Count> gpus);
-/// Adds to a report of plans on the fewest GPUs the numbers that were tried, and their days.
+/// Adds to a report of plans on the fewest GPUs the numbers that were tried, and their days; to one of a search that
+/// was stopped before, that it was.
 void add_deadline(Report& report, const Request& r, const Space& space, const FewestGpus& few, double limit);
 
 /// Adds to a report of plans the numbers of GPUs that were tried, and says which one won: r.gpus.

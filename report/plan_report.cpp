@@ -85,9 +85,11 @@ std::string grown_text(const GrownTerm& t) {
                      human_text(Quantity(t.by.value), Unit::bytes));
 }
 
-/// " on stage 1"; of one stage empty.
-std::string where_fullest(const Neighbour& n) {
-  return n.plan.found.candidate.pp == 1 ? "" : fmt::format(" on stage {}", n.plan.fullest + 1);
+/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB".
+std::string too_large_text(const Neighbour& n) {
+  const std::string over = human_text(Quantity(n.over.value), Unit::bytes);
+  return n.plan.found.candidate.pp == 1 ? "does not fit by " + over
+                                        : fmt::format("stage {} lacks {}", n.plan.fullest + 1, over);
 }
 
 /// Why a neighbour of the best plan lost.
@@ -96,14 +98,12 @@ std::string why_lost(const Neighbour& n) {
     case Verdict::impossible:
       return "cannot be";
     case Verdict::too_large:
-      return fmt::format("does not fit by {}{}: {}", human_text(Quantity(n.over.value), Unit::bytes), where_fullest(n),
-                         grown_text(n.term));
+      return fmt::format("{}: {}", too_large_text(n), grown_text(n.term));
     case Verdict::slower:
       return fmt::format("{} slower: {} +{}", human_text(Quantity(n.slower.value), Unit::seconds),
                          part_label(n.part.part), human_text(Quantity(n.part.by.value), Unit::seconds));
     case Verdict::larger:
-      return fmt::format("needs {} more{}: {}", human_text(Quantity(n.over.value), Unit::bytes), where_fullest(n),
-                         grown_text(n.term));
+      return fmt::format("needs {} more: {}", human_text(Quantity(n.over.value), Unit::bytes), grown_text(n.term));
     case Verdict::no_worse:
       return "no worse";
   }

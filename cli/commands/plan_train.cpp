@@ -146,7 +146,7 @@ int plan_deadline(Request r, const std::optional<Request>& measured, const Argum
   const auto tried =
       std::find_if(few.tried.begin(), few.tried.end(), [&](const OfNumber& n) { return n.gpus == *r.gpus; });
   Report report = plan_report(r, space, tried->found, arguments.has("--pareto"));
-  if (few.found) add_deadline(report, r, space, few, limit);
+  add_deadline(report, r, space, few, limit);
   SearchResult found = tried->found;
   found.stopped = few.stopped;
   return finish(report, r, found, measured, arguments);
