@@ -20,6 +20,7 @@
 #include "search/reverse.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
+#include "text/quantity.hpp"
 
 namespace llmcalc {
 namespace {

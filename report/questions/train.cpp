@@ -31,13 +31,13 @@ std::string changed_option(const Remedied& m) {
     case Remedy::smaller_micro_batch:
       return fmt::format("--micro-batch {}", m.plan.micro_batch);
     case Remedy::more_tensor_ranks:
-      return fmt::format("--tp {}", m.layout.tp);
+      return fmt::format("--tp {}", ranks(m.layout, Group::tensor));
     case Remedy::more_stages:
-      return fmt::format("--pp {}", m.layout.pp);
+      return fmt::format("--pp {}", ranks(m.layout, Group::pipeline));
     case Remedy::more_context_ranks:
-      return fmt::format("--cp {}", m.layout.cp);
+      return fmt::format("--cp {}", ranks(m.layout, Group::context));
     case Remedy::more_expert_ranks:
-      return fmt::format("--ep {}", m.layout.ep);
+      return fmt::format("--ep {}", ranks(m.layout, Group::expert));
     case Remedy::more_sharding:
       return fmt::format("--zero {}", static_cast<int>(m.layout.zero));
     case Remedy::adam8bit:
