@@ -2,6 +2,7 @@
 
 #include "presets/weight_formats.hpp"
 #include "report/narrowed.hpp"
+#include "report/offload.hpp"
 #include "report/sections.hpp"
 
 namespace llmcalc {
@@ -194,11 +195,7 @@ std::vector<std::string> notes(const Request& r) {
   if (r.hardware) {
     const Cluster& c = r.hardware->cluster;
     const Count together = ranks(r.layout, Group::tensor);
-    if (p.offload.optimizer.numerator > 0 && r.has(part::training) && c.device.host.memory.value <= 0)
-      n.push_back(
-          fmt::format("the memory bandwidth of the host of {} is not known: its updates count as 0 s; a "
-                      "hardware file states it as \"host\": {{\"memory\": ...}}",
-                      r.hardware->name));
+    if (std::string note = host_updates_note(r); !note.empty()) n.push_back(std::move(note));
     const Link link = group_link(c, r.layout, Group::tensor);
     if (together > 1 && link.latency.value == 0)
       n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));

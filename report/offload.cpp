@@ -124,4 +124,13 @@ void check_offload(const Request& r, Parts parts) {
   (parts & part::training) != 0 ? check_trained_offload(r) : check_served_offload(r);
 }
 
+std::string host_updates_note(const Request& r) {
+  const bool updates = r.plan.offload.optimizer.numerator > 0 && r.has(part::training);
+  if (!updates || r.hardware->cluster.device.host.memory.value > 0) return "";
+  return fmt::format(
+      "the memory bandwidth of the host of {} is not known: its updates count as 0 s; a hardware file states it as "
+      "\"host\": {{\"memory\": ...}}",
+      r.hardware->name);
+}
+
 }  // namespace llmcalc

@@ -19,6 +19,9 @@ void settle_way_to_host(Request& r);
 /// program; of a server's, vLLM's 0.9.
 double usual_utilization(const Request& r);
 
+/// That the host's updates count as 0 s, where the bandwidth of its memory is not known; empty: they do not.
+std::string host_updates_note(const Request& r);
+
 /// Throws InputError where the hardware states no way to the host, or what is to lie there is not in these parts.
 void check_offload(const Request& r, Parts parts);
 

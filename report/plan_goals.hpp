@@ -7,8 +7,31 @@
 
 namespace llmcalc {
 
-/// Throws InputError where no plan of a finished search fits.
-void require_plan(const Request& r, const Space& space, const SearchResult& found);
+/// Throws InputError: no plan fits; `gpus`: a number on which one does.
+[[noreturn]] void refuse_too_few(const Request& r, const Space& space, std::optional<Count> gpus);
+
+/// Says in a report without plans on how many GPUs there would be one.
+void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gpus);
+
+/// The days of --deadline. Throws InputError where --tokens is missing, or the objective is no time.
+double deadline_of(const Request& r, const Space& space, std::string_view text);
+/// Whether a plan trains --tokens in so many days.
+bool in_time(const Request& r, const Space& space, const Found& f, double limit);
+/// The fastest of all that was found, and the days of --tokens by it.
+struct FastestRun {
+  Found found{};
+  double days = 0;
+  /// GPUs that would end in time if each did as much.
+  double gpus_at_that_speed(double limit) const;
+};
+/// Absent: nothing fits.
+std::optional<FastestRun> fastest_run(const Request& r, const Space& space, const FewestGpus& few);
+/// Throws InputError: no number of GPUs keeps the deadline; `gpus`: one above them that does.
+[[noreturn]] void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& fastest, double limit,
+                                  std::optional<Count> gpus);
+/// Adds to a report of plans on the fewest GPUs the numbers that were tried, and their days; to one of a search that
+/// was stopped before, that it was.
+void add_deadline(Report& report, const Request& r, const Space& space, const FewestGpus& few, double limit);
 
 /// Adds to a report of plans the numbers of GPUs that were tried, and says which one won: r.gpus.
 void add_numbers(Report& report, const Request& r, const Space& space, std::span<const OfNumber> numbers);
@@ -16,8 +39,11 @@ void add_numbers(Report& report, const Request& r, const Space& space, std::span
 /// What --largest asks. Throws InputError where the option is given that it looks for, or one that it does not go with.
 LargestQuestion largest_question(const Request& r, std::string_view text);
 
-/// The request with what was found, as if it had been typed. Throws InputError where nothing fits.
+/// The request with what was found, as if it had been typed.
 Request with_largest(Request r, const Space& space, const LargestQuestion& q, const LargestFound& found);
+/// Throws InputError: nothing fits, whatever its size; `gpus`: a number on which something does.
+[[noreturn]] void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q,
+                                 std::optional<Count> gpus);
 
 /// Adds to a report of the plans that hold the largest value: that value, and all that were tried. `space` is the one
 /// that was asked about.

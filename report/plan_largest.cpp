@@ -68,7 +68,7 @@ std::string why_not_largest(const Space& space, const LargestQuestion& q, const 
   try {
     const Evaluated here = evaluate(at, *best), there = evaluate(beyond, c);
     if (!there.possible() || there.fits) return "no plan fits";
-    const GrownTerm most = most_grown(here.memory, there.memory);
+    const GrownTerm most = most_grown(at, here, there);
     return fmt::format("no plan fits; the best of {} lacks {}: {} +{}", grouped_digits(fmt::format("{}", largest)),
                        human_text(Quantity((there.found.peak - usable(beyond)).value), Unit::bytes),
                        memory_term_names[static_cast<std::size_t>(most.term)],
@@ -105,9 +105,6 @@ LargestQuestion largest_question(const Request& r, std::string_view text) {
 }
 
 Request with_largest(Request r, const Space& space, const LargestQuestion& q, const LargestFound& found) {
-  if (!found.value && !found.stopped)
-    throw InputError(fmt::format("no plan on {} GPUs holds {}, whatever its {}; give more GPUs", space.gpus[0],
-                                 r.model.name, name(q.of)));
   if (!found.value) return r;
   const Space at = with_value(space, q, *found.value);
   r.plan = at.plan;
@@ -119,6 +116,12 @@ Request with_largest(Request r, const Space& space, const LargestQuestion& q, co
         fmt::format("{} with {} layers", r.model.title.empty() ? r.model.name : r.model.title, *found.value);
   }
   return r;
+}
+
+void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q, std::optional<Count> gpus) {
+  throw InputError(fmt::format(
+      "no plan on {} GPUs holds {}, whatever its {}; give {}", space.gpus[0], r.model.name, name(q.of),
+      gpus ? fmt::format("--gpus {}", *gpus) : "more GPUs: a search of a few seconds found no number that does"));
 }
 
 void add_largest(Report& report, const Space& space, const LargestQuestion& q, const LargestFound& found,

@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "calc/run.hpp"
-#include "report/measured_scale.hpp"
+#include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
-#include "report/process_estimate.hpp"
+#include "report/planned.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
@@ -20,24 +20,10 @@
 #include "search/reverse.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
+#include "text/quantity.hpp"
 
 namespace llmcalc {
 namespace {
-
-/// A plan that was found, in full.
-struct Planned {
-  Request request;
-  TrainEstimate estimate;
-  std::optional<ProcessEstimate> process;
-};
-
-Planned planned(const Request& r, const Space& space, const Found& f) {
-  Planned p{request_of(r, space, f.candidate), {}, {}};
-  p.estimate = train(p.request.model.arch, p.request.plan, p.request.layout, p.request.hardware->cluster);
-  p.estimate.estimate = rescaled(r, p.estimate.estimate);
-  p.process = process_estimate(p.request);
-  return p;
-}
 
 /// What runs again, as --recompute says it.
 std::string recompute_text(const Request& r, const Candidate& c) {
@@ -58,14 +44,18 @@ std::string reason(const Planned& p, const Planned& best, std::size_t place) {
 
 json::Value plan_json(const Planned& p, const std::string& why, const std::string& command) {
   Report r;
-  r.sections = {step_section(p.request, p.estimate), training_memory_section(p.request), process_section(p.request)};
+  r.sections = {step_section(p.request, p.estimate), training_memory_section(p.request), process_section(p.request),
+                run_of(p)};
   const json::Value all = report_json(r);
-  return {{"layout", layout_json(p.request)},
-          {"inputs", {{"micro_batch", p.request.plan.micro_batch}, {"recompute", recomputation_text(p.request.plan)}}},
-          {"step", all["step"]},
-          {"memory", all["memory"]},
-          {"reasons", {why}},
-          {"command", command}};
+  json::Value v{
+      {"layout", layout_json(p.request)},
+      {"inputs", {{"micro_batch", p.request.plan.micro_batch}, {"recompute", recomputation_text(p.request.plan)}}},
+      {"step", all["step"]},
+      {"memory", all["memory"]},
+      {"reasons", {why}},
+      {"command", command}};
+  if (all.contains("run")) v["run"] = all["run"];
+  return v;
 }
 
 Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all, const char* key, const char* title) {
@@ -74,7 +64,7 @@ Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all
   if (space.gpus.size() > 1) g.columns.push_back("GPUs");
   std::optional<Planned> best;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const Planned p = planned(r, space, all[i]);
+    const Planned p = planned(r, space, all[i].candidate);
     if (!best) best = p;
     const StepTime& t = p.estimate.estimate;
     g.rows.push_back({degrees_text(all[i].candidate), run_text(r, all[i].candidate),
@@ -87,7 +77,20 @@ Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all
     if (space.gpus.size() > 1) g.rows.back().push_back(fmt::format("{}", all[i].candidate.gpus));
     g.json.push_back(plan_json(p, reason(p, *best, i), command_of(r, all[i].candidate)));
   }
+  if (all.empty()) g.columns = {};
   return g;
+}
+
+std::string grown_text(const GrownTerm& t) {
+  return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)],
+                     human_text(Quantity(t.by.value), Unit::bytes));
+}
+
+/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB".
+std::string too_large_text(const Neighbour& n) {
+  const std::string over = human_text(Quantity(n.over.value), Unit::bytes);
+  return n.plan.found.candidate.pp == 1 ? "does not fit by " + over
+                                        : fmt::format("stage {} lacks {}", n.plan.fullest + 1, over);
 }
 
 /// Why a neighbour of the best plan lost.
@@ -96,16 +99,12 @@ std::string why_lost(const Neighbour& n) {
     case Verdict::impossible:
       return "cannot be";
     case Verdict::too_large:
-      return fmt::format("does not fit by {}: {} +{}", human_text(Quantity(n.over.value), Unit::bytes),
-                         memory_term_names[static_cast<std::size_t>(n.term.term)],
-                         human_text(Quantity(n.term.by.value), Unit::bytes));
+      return fmt::format("{}: {}", too_large_text(n), grown_text(n.term));
     case Verdict::slower:
       return fmt::format("{} slower: {} +{}", human_text(Quantity(n.slower.value), Unit::seconds),
                          part_label(n.part.part), human_text(Quantity(n.part.by.value), Unit::seconds));
     case Verdict::larger:
-      return fmt::format("needs {} more: {} +{}", human_text(Quantity(n.term.by.value), Unit::bytes),
-                         memory_term_names[static_cast<std::size_t>(n.term.term)],
-                         human_text(Quantity(n.term.by.value), Unit::bytes));
+      return fmt::format("needs {} more: {}", human_text(Quantity(n.over.value), Unit::bytes), grown_text(n.term));
     case Verdict::no_worse:
       return "no worse";
   }
@@ -176,7 +175,7 @@ Grid searched_grid(const Space& space, const SearchResult& found) {
 
 /// The share of the memory within which tensors leave room for what the best plan's process has beside them.
 void note_room(Report& report, const Planned& p) {
-  if (!p.process || fits(*p.process, p.request.hardware->cluster.device)) return;
+  if (process_fits(p)) return;
   const Bytes beside = needed(p.process->fullest()) - p.estimate.memory.peak;
   const double room = 1 - real(beside.value) / real(p.request.hardware->cluster.device.memory.value);
   const double percent = std::floor(100 * std::max(0.01, room));
@@ -184,6 +183,13 @@ void note_room(Report& report, const Planned& p) {
       fmt::format("plans are searched by their tensors, and the best one's process needs more than there is: "
                   "--memory-utilization {:g} searches those that leave it room",
                   percent / 100));
+}
+
+/// " of 80.00 GiB: no", where the process needs more.
+std::string of_memory(const Planned& p) {
+  if (process_fits(p)) return "";
+  const Count memory = p.request.hardware->cluster.device.memory.value;
+  return fmt::format(" of {}: no,", human_text(Quantity(memory), Unit::bytes));
 }
 
 /// " (4.9 to 7.6 s)"
@@ -196,11 +202,11 @@ std::string step_interval(const Planned& p) {
 
 void add_verdict(Report& report, const Request& r, const Space& space, const SearchResult& found) {
   if (found.best.empty()) {
-    report.verdict = {{"best", "none: no plan fits", true}};
+    report.verdict = {{"best", "none: " + nothing_fits(found), true}};
     return;
   }
   const Found& f = found.best[0];
-  const Planned p = planned(r, space, f);
+  const Planned p = planned(r, space, f.candidate);
   const StepTime& t = p.estimate.estimate;
   report.verdict = {
       {"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},
@@ -213,30 +219,24 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
       {"fits", fmt::format("{} of {} per GPU", human_text(Quantity(f.peak.value), Unit::bytes),
                            human_text(Quantity(r.hardware->cluster.device.memory.value), Unit::bytes))}};
   if (p.process)
-    report.verdict.push_back({"process", fmt::format("{} under {}", process_text(*p.process), p.process->software),
-                              !fits(*p.process, r.hardware->cluster.device)});
+    report.verdict.push_back({"process",
+                              fmt::format("{}{} under {}", process_text(*p.process), of_memory(p), p.process->software),
+                              !process_fits(p)});
+  if (const Bytes host = p.estimate.memory.host; host != Bytes())
+    report.verdict.push_back(
+        {"on the host", fmt::format("{} per GPU: {}", human_text(Quantity(host.value), Unit::bytes),
+                                    offload_text(p.request.plan.offload))});
+  if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
   report.verdict.push_back({"type", command_of(r, f.candidate)});
   note_room(report, p);
+  if (const std::string note = host_updates_note(p.request); !note.empty()) report.notes.push_back(note);
 }
 
-/// Options of training that change nothing in a search.
-void refuse_unsearched(const Request& r) {
-  constexpr std::array ignored{"--dp",      "--stage-layers",         "--stages", "--mfu",         "--days", "--mtbf",
-                               "--restart", "--checkpoint-bandwidth", "--pue",    "--require-fit", "--co2"};
-  for (const char* option : ignored)
-    if (r.gave(option))
-      throw InputError(
-          fmt::format("{} changes nothing in a search; leave it out, and give it to 'llmcalc train' with a "
-                      "plan that was found",
-                      option));
-}
-
-/// Everything about the request that no layout changes: lengths, formats, weights, a batch of whole micro-batches.
-void check_besides_layout(const Request& r) {
-  Request one = r;
-  one.layout = Layout{.collectives = r.layout.collectives};
-  one.layout.zero = r.layout.zero;
-  check(one, part::training | part::time);
+/// The run of the best plan, which the verdict tells.
+Grid run_grid(const Request& r, const Space& space, const Found& best) {
+  Report run;
+  run.sections = {run_of(planned(r, space, best.candidate))};
+  return {.key = "run", .title = "", .columns = {}, .rows = {}, .json = report_json(run)["run"]};
 }
 
 }  // namespace
@@ -258,60 +258,6 @@ std::string run_text(const Request& r, const Candidate& c) {
   if (c.pp > 1) s += fmt::format(", {}", name(c.schedule));
   if (c.recompute != Recompute::none) s += fmt::format(", recompute {}", recompute_text(r, c));
   return s;
-}
-
-Space space_of(const Request& r, Objective objective, std::size_t best) {
-  if (!r.gpus) throw InputError("'llmcalc plan train' needs --gpus N, the GPUs to plan for");
-  refuse_unsearched(r);
-  check_besides_layout(r);
-  Space s;
-  s.arch = r.model.arch;
-  s.plan = r.plan;
-  s.layout = r.layout;
-  s.cluster = r.hardware->cluster;
-  s.gpus = {*r.gpus};
-  s.objective = objective;
-  s.price_per_hour = price_of(r).value_or(1);
-  s.watts = r.run.watts.value_or(r.hardware->watts > 0 ? r.hardware->watts : 1);
-  s.best = best;
-  const auto fix = [&](std::string_view option, Count& to, Count value) {
-    if (r.gave(option)) to = value;
-  };
-  fix("--tp", s.fixed.tp, r.layout.tp);
-  fix("--cp", s.fixed.cp, r.layout.cp);
-  fix("--ep", s.fixed.ep, r.layout.ep);
-  fix("--etp", s.fixed.etp, r.layout.etp);
-  fix("--pp", s.fixed.pp, r.layout.pp);
-  fix("--chunks", s.fixed.chunks, r.layout.chunks);
-  fix("--micro-batch", s.fixed.micro_batch, r.plan.micro_batch);
-  if (r.gave("--sp")) s.fixed.sp = r.layout.sp;
-  if (r.gave("--recompute"))
-    s.fixed.recompute = r.plan.recompute;
-  else
-    s.blocks = powers_up_to(r.model.arch.layers / 2);
-  if (r.gave("--zero") || r.gave("--fsdp")) s.fixed.zero = r.layout.zero;
-  if (r.gave("--schedule")) s.fixed.schedule = r.layout.schedule;
-  return s;
-}
-
-Count gpus_for(const Request& r, Space space, double days, const Watch& watch) {
-  if (!r.run.tokens) throw InputError("--deadline needs --tokens D, the tokens that it is for");
-  const double tokens = real(*r.run.tokens) * r.run.measured_scale;  // each takes so much longer
-  const Count most = space.gpus.back();
-  space.gpus = numbers_up_to(most);
-  const Seconds deadline(days * seconds_per_day);
-  if (const auto found = fewest_gpus(space, tokens, deadline, watch)) return found->candidate.gpus;
-  if (watch.stop && watch.stop()) return most;
-  space.gpus = {most};
-  space.best = 1;
-  const SearchResult all = search(space, {}, watch);
-  if (all.best.empty())
-    throw InputError(fmt::format("no plan on up to {} GPUs holds {}; give more GPUs", most, r.model.name));
-  throw InputError(
-      fmt::format("no plan on up to {} GPUs trains {} tokens in {:g} days; the fastest takes {:.1f}: give "
-                  "--deadline {:.0f}, or more GPUs",
-                  most, *r.run.tokens, days, run_time(space, all.best[0], tokens).value / seconds_per_day,
-                  std::ceil(run_time(space, all.best[0], tokens).value / seconds_per_day)));
 }
 
 Request request_of(const Request& r, const Space& space, const Candidate& c) {
@@ -340,8 +286,11 @@ std::string command_of(const Request& r, const Candidate& c) {
   add("--micro-batch", c.micro_batch);
   if (c.recompute != Recompute::none) s += " --recompute " + recompute_text(r, c);
   s += fmt::format(" --global-batch {}", r.plan.global_batch);
+  if (r.run.tokens) s += " --tokens " + count_text(*r.run.tokens);
   if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + shell_word(r.software->word);
-  return s + given_text(r, {"--tp",          "--sp",
+  // Without context ranks their method changes nothing.
+  return s + given_text(r, {"--tokens",      c.cp == 1 ? "--cp-method" : "--tokens",
+                            "--tp",          "--sp",
                             "--cp",          "--ep",
                             "--etp",         "--pp",
                             "--chunks",      "--schedule",
@@ -354,6 +303,10 @@ std::string command_of(const Request& r, const Candidate& c) {
                             "--watts",       "--measured-tokens-per-s"});
 }
 
+std::string nothing_fits(const SearchResult& found) {
+  return found.stopped ? "stopped before a plan was found" : "no plan fits";
+}
+
 Report plan_report(const Request& r, const Space& space, const SearchResult& found, bool pareto) {
   Report report;
   report.command = "plan";
@@ -361,9 +314,11 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   report.model = model_json(r.model);
   report.hardware = hardware_json(*r.hardware);
   report.inputs = inputs_json(r);
+  report.inputs["gpus"] = *r.gpus;
   add_verdict(report, r, space, found);
   report.grids.push_back(plans_grid(r, space, found.best, "plans", ""));
   if (!found.best.empty()) report.grids.push_back(neighbours_grid(r, space, found.best[0].candidate));
+  if (!found.best.empty() && r.run.tokens) report.grids.push_back(run_grid(r, space, found.best[0]));
   if (pareto) report.grids.push_back(plans_grid(r, space, found.front, "front", "less memory for more time"));
   report.grids.push_back(searched_grid(space, found));
   report.notes.push_back(fmt::format(
@@ -372,7 +327,10 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
       grouped_digits(fmt::format("{}", found.counts.impossible)), found.stopped ? "; stopped before the end" : ""));
   report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched(space), "; ")));
   if (!r.gave("--global-batch"))
-    report.notes.push_back(fmt::format("--global-batch {}, a sequence per GPU; give your own", r.plan.global_batch));
+    report.notes.push_back(fmt::format("--global-batch {}, {}; give your own", r.plan.global_batch,
+                                       r.plan.global_batch == *r.gpus
+                                           ? "a sequence per GPU"
+                                           : "a sequence per GPU of the most that may be, whatever their number"));
   return report;
 }
 

@@ -11,9 +11,8 @@ namespace llmcalc {
 /// --gpus is missing, where an option is given that a search ignores, and where the request is wrong in any layout.
 Space space_of(const Request& r, Objective objective, std::size_t best);
 
-/// The fewest GPUs, of 1, 2, 4 ... and the given number, that train so many tokens in so many days; the given number
-/// where the watch ends the search. Throws InputError where even that takes longer, with the days that it takes.
-Count gpus_for(const Request& r, Space space, double days, const Watch& watch);
+/// Throws InputError where no plan of a space can be, whether it fits or not: what stands in the way, and what can be.
+void require_possible(const Request& r, const Space& space);
 
 /// The request of one plan that was found, as if its options had been typed.
 Request request_of(const Request& r, const Space& space, const Candidate& c);
@@ -25,6 +24,9 @@ std::string command_of(const Request& r, const Candidate& c);
 std::string degrees_text(const Candidate& c);
 /// "micro-batch 2, recompute full": how it runs.
 std::string run_text(const Request& r, const Candidate& c);
+
+/// Why a search found nothing: one that was stopped cannot say that no plan fits.
+std::string nothing_fits(const SearchResult& found);
 
 /// The plans, best first, and what was searched. `pareto`: also the front of time against memory.
 Report plan_report(const Request& r, const Space& space, const SearchResult& found, bool pareto);

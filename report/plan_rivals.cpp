@@ -14,6 +14,7 @@
 #include "search/evaluate.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
+#include "text/quantity.hpp"
 
 namespace llmcalc {
 namespace {
@@ -177,7 +178,7 @@ void add_rival_notes(Report& report, std::span<const Rival> rivals) {
   throw InputError(
       fmt::format("no plan on up to {} GPUs of this hardware trains {} tokens in {:g} days; the fastest, on {}, takes "
                   "{:.1f}: give --deadline {:.0f}, or more GPUs",
-                  most, *fastest->request.run.tokens, *limit, fastest->name, needed, std::ceil(needed)));
+                  most, count_text(*fastest->request.run.tokens), *limit, fastest->name, needed, std::ceil(needed)));
 }
 
 }  // namespace
@@ -227,7 +228,6 @@ void add_rivals(Report& report, std::span<const Rival> rivals, const Rival& best
   const Found& f = *best.offer.best;
   const RunOf run = run_of(best, f);
   const bool stopped = std::any_of(rivals.begin(), rivals.end(), [](const Rival& r) { return r.offer.stopped; });
-  report.inputs["gpus"] = f.candidate.gpus;
   report.inputs["max_gpus"] = best.space.gpus.back();
   if (limit) report.inputs["deadline"] = *limit;
   report.verdict.insert(

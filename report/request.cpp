@@ -402,7 +402,7 @@ void settle(Request& r) {
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
   settle_schedule(r);
-  if (r.gpus) r.layout.dp = replicas_on(*r.gpus, r);
+  if (r.gpus && !r.searches_layouts) r.layout.dp = replicas_on(*r.gpus, r);
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
@@ -447,7 +447,8 @@ void refuse_ignored(const Request& r) {
   for (const std::string_view flag : r.given) {
     const Option& o = *find_option(flag);
     if (!r.has(o.parts)) refuse_other_part(r, o);
-    if (!o.needs.empty() && !r.gave(o.needs) && r.has(find_option(o.needs)->parts))
+    const bool needs_searched = r.searches_layouts && (o.needs == "--pp" || o.needs == "--cp");
+    if (!o.needs.empty() && !r.gave(o.needs) && !needs_searched && r.has(find_option(o.needs)->parts))
       throw InputError(fmt::format("{} changes nothing without {}; add it, or leave {} out", flag, o.needs, flag));
     if (const std::string_view why = lacking(r, o); !why.empty()) throw InputError(fmt::format("{} {}", flag, why));
   }

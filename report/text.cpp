@@ -167,7 +167,7 @@ std::string grid_text(const Grid& grid, const Screen& screen) {
   Grid g = grid.shown(screen.exact);
   Sizes w = sizes(g, screen.columns);
   for (; total(w) > screen.columns && g.left > 1; w = sizes(g, screen.columns)) {
-    g.title += fmt::format("; {} on a wider screen", g.columns[g.left - 1]);
+    g.title += fmt::format("{}{} on a wider screen", g.title.empty() ? "" : "; ", g.columns[g.left - 1]);
     g.drop(--g.left);
   }
   std::string out =

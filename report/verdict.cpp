@@ -87,6 +87,8 @@ std::string helps_text(const Report& r, std::string_view sensitivity) {
   return text;
 }
 
+}  // namespace
+
 /// "38.1 days, 58,000 GPU-hours, 110,000 USD"; where failures are counted, all three count them.
 std::string run_text(const Report& r) {
   const bool failing = r.row("run.effective_days") != nullptr;
@@ -96,8 +98,6 @@ std::string run_text(const Report& r) {
   return fmt::format("{}, {} GPU-hours{}{}{}", said(r, failing ? "run.effective_days" : "run.days"), hours,
                      cost.empty() ? "" : ", ", cost, failing ? ", failures counted" : "");
 }
-
-}  // namespace
 
 Finding fit_finding(const Report& r, std::string_view memory, std::string_view about) {
   const auto path = [&](const char* key) { return fmt::format("{}.{}", memory, key); };

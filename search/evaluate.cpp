@@ -17,12 +17,35 @@ Evaluated evaluate(const Space& space, const Candidate& c) {
   const Seconds step = t.estimate.total();
   e.found = {c, step, t.memory.peak, value_of(space, c.gpus, step, t.memory.peak)};
   e.memory = t.memory;
+  e.fullest = t.fullest;
   e.time = t.estimate;
   e.fits = t.memory.peak <= usable(space);
   return e;
 }
 
-GrownTerm most_grown(const Memory& a, const Memory& b) {
+namespace {
+
+/// The stage of a plan that is where stage `rank` of another stands.
+Count same_place(Count rank, Count stages, Count of_other) {
+  if (stages == of_other) return rank;
+  return rank == of_other - 1 ? stages - 1 : rank * stages / of_other;
+}
+
+Memory memory_of_stage(const Space& space, const Evaluated& e, Count rank) {
+  if (rank == e.fullest) return e.memory;
+  const Plan plan = plan_of(space, e.found.candidate);
+  const Layout layout = layout_of(space, e.found.candidate);
+  const Prices prices = price(space.arch, plan, layout, space.cluster.device);
+  return stage(prices, plan, layout, partition(prices, plan, layout, space.cluster), rank,
+               space.cluster.device.achieved.overhead)
+      .memory;
+}
+
+}  // namespace
+
+GrownTerm most_grown(const Space& space, const Evaluated& before, const Evaluated& after) {
+  const Count rank = same_place(after.fullest, before.found.candidate.pp, after.found.candidate.pp);
+  const Memory a = memory_of_stage(space, before, rank), &b = after.memory;
   GrownTerm most;
   for (std::size_t i = 0; i < memory_term_count; ++i) {
     const auto t = static_cast<HeldTerm>(i);

@@ -28,20 +28,23 @@ Bytes term(const Memory& m, HeldTerm t);
 /// What train() says of a candidate.
 struct Evaluated {
   Objection objection{};
-  Found found{};  ///< this and what follows only without an objection
-  Memory memory{};
+  Found found{};      ///< this and what follows only without an objection
+  Memory memory{};    ///< of the fullest stage
+  Count fullest = 0;  ///< that stage
   StepTime time{};
   bool fits = false;
   bool possible() const { return objection.obstacle == Obstacle::none; }
 };
 Evaluated evaluate(const Space& space, const Candidate& c);
 
-/// The term, or part, of which `b` has most more than `a`; and how much, negative where it has less of all.
+/// The term, or part, of which plan `b` has most more than `a`; and how much, negative where it has less of all.
 struct GrownTerm {
   HeldTerm term = HeldTerm::weights;
   Bytes by{};
 };
-GrownTerm most_grown(const Memory& a, const Memory& b);
+/// Of the fullest stage of `b` beside the same stage of `a`: between two stages, terms differ that did not grow. Where
+/// the numbers of stages differ, the first, the last, or one as far from them. `space` is that of `a`.
+GrownTerm most_grown(const Space& space, const Evaluated& a, const Evaluated& b);
 struct GrownPart {
   Part part = Part::matmul;
   Seconds by{};

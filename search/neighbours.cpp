@@ -94,8 +94,7 @@ class Neighbourhood {
         if (const int z = static_cast<int>(plan_.zero) + step; z >= 0 && z <= static_cast<int>(Zero::weights))
           try_with(PlanChange::zero, [&](Candidate& c) { c.zero = static_cast<Zero>(z); });
     if (plan_.pp == 1) return;
-    for (const Schedule s :
-         {Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v})
+    for (const Schedule s : searched_schedules)
       if (s != plan_.schedule)
         try_with(PlanChange::schedule, [&](Candidate& c) {
           c.schedule = s;
@@ -112,11 +111,12 @@ class Neighbourhood {
   void judge(PlanChange change, const Candidate& c) {
     Neighbour n{.change = change, .plan = evaluate(space_, c)};
     if (n.plan.possible()) {
-      n.term = most_grown(here_.memory, n.plan.memory);
+      n.term = most_grown(space_, here_, n.plan);
       n.part = most_grown(here_.time, n.plan.time);
       n.slower = n.plan.found.step - here_.found.step;
       n.verdict = verdict(n.plan);
       if (!n.plan.fits) n.over = n.plan.found.peak - usable(space_);
+      if (n.verdict == Verdict::larger) n.over = n.plan.found.peak - here_.found.peak;
     }
     all_.push_back(n);
   }

@@ -23,8 +23,8 @@ struct Neighbour {
   PlanChange change = PlanChange::tp;
   Verdict verdict = Verdict::impossible;
   Evaluated plan{};
-  Bytes over{};      ///< too_large: what it has more than the device
-  GrownTerm term{};  ///< what memory grew most by
+  Bytes over{};      ///< too_large: what it has more than the device; larger: than the plan
+  GrownTerm term{};  ///< what its fullest stage has most more of than the same stage of the plan
   GrownPart part{};  ///< what the step grew most by
   Seconds slower{};  ///< than the plan; negative: faster
 };

@@ -6,52 +6,6 @@
 
 namespace llmcalc {
 
-Seconds run_time(const Space& space, const Found& f, double tokens) {
-  const double of_step = static_cast<double>(mul(space.plan.global_batch, space.plan.seq));
-  return tokens / of_step * f.step;
-}
-
-std::optional<Found> fewest_gpus(const Space& space, double tokens, Seconds deadline, const Watch& watch) {
-  std::vector<Count> numbers = space.gpus;
-  std::sort(numbers.begin(), numbers.end());
-  Space one = space;
-  one.objective = Objective::time;
-  for (const Count n : numbers) {
-    one.gpus = {n};
-    const SearchResult r = search(one, {}, watch);
-    if (r.stopped) break;
-    if (!r.best.empty() && run_time(one, r.best[0], tokens) <= deadline) {
-      Found f = r.best[0];
-      f.value = value_of(space, n, f.step, f.peak);
-      return f;
-    }
-  }
-  return std::nullopt;
-}
-
-std::vector<Count> numbers_up_to(Count most) {
-  std::vector<Count> all = powers_up_to(most);
-  if (all.empty() || all.back() != most) all.push_back(most);
-  return all;
-}
-
-std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching) {
-  std::vector<OfNumber> all;
-  Space one = space;
-  for (const Count n : space.gpus) {
-    one.gpus = {n};
-    all.push_back({n, searching(one)});
-    if (all.back().found.stopped) break;
-  }
-  return all;
-}
-
-std::vector<Count> joined_numbers(const Space& space) {
-  std::vector<Count> all = space.gpus;
-  std::erase_if(all, [&](Count n) { return n > 1 && joining_link(space.cluster, n).bandwidth.value <= 0; });
-  return all;
-}
-
 Offer offer(const Space& space, double tokens, std::optional<Seconds> deadline, const Searching& searching) {
   Space joined = space;
   joined.gpus = joined_numbers(space);

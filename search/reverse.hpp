@@ -1,33 +1,9 @@
 #pragma once
 /// Questions asked the other way round: what does a goal need, what is the most that fits.
 
-#include "search/search.hpp"
+#include "search/numbers.hpp"
 
 namespace llmcalc {
-
-/// Seconds of a run of that number of tokens.
-Seconds run_time(const Space& space, const Found& f, double tokens);
-
-/// The best plan of the smallest number of devices, of those of the space, that trains the tokens in time. Numbers
-/// are tried one by one, since more devices need not be faster.
-std::optional<Found> fewest_gpus(const Space& space, double tokens, Seconds deadline, const Watch& watch = {});
-
-/// Runs a search: search() itself, or a program's own on several threads.
-using Searching = std::function<SearchResult(const Space&)>;
-
-/// The numbers of devices up to `most` that are worth trying: powers of two, and `most` itself.
-std::vector<Count> numbers_up_to(Count most);
-
-/// The plans of one number of devices, searched by themselves.
-struct OfNumber {
-  Count gpus = 1;
-  SearchResult found;
-};
-/// Those of every number of a space, as far as no search was stopped. merge() of them is the search of the space.
-std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching);
-
-/// The numbers of devices of a space that some link joins.
-std::vector<Count> joined_numbers(const Space& space);
 
 /// What a cluster has to offer to a run, each number of its devices searched by itself.
 struct Offer {
@@ -71,12 +47,6 @@ enum class Remedy : std::uint8_t {
   offloaded_optimizer,
   offloaded_weights
 };
-inline constexpr std::array<std::string_view, 13> remedy_names{
-    "recompute selectively",      "recompute everything",  "smaller micro-batches",
-    "more tensor-parallel ranks", "more pipeline stages",  "more context ranks",
-    "more expert ranks",          "more sharding (ZeRO)",  "8-bit Adam",
-    "16-bit gradients",           "--offload activations", "--offload optimizer",
-    "--offload weights"};
 struct Remedied {
   Remedy remedy = Remedy::selective_recompute;
   Plan plan{};

@@ -235,15 +235,16 @@ std::vector<Count> stage_counts(const Space& space, const Candidate& key) {
 }
 
 std::vector<Run> runs(const Space& space, Count stages) {
-  if (stages == 1) return {{}};
   std::vector<Run> all;
   const auto wanted = [&](Schedule s, Count chunks) {
     return (!space.fixed.schedule || *space.fixed.schedule == s) &&
            (space.fixed.chunks == 0 || space.fixed.chunks == chunks);
   };
+  if (stages == 1) return wanted(Schedule::one_f_one_b, 1) ? std::vector<Run>{{}} : all;
   const Count most = std::min<Count>(space.arch.layers / stages, most_chunks);
-  for (const Schedule s : {Schedule::one_f_one_b, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v})
-    if (const Count chunks = fixed_chunks(s); chunks <= most && wanted(s, chunks)) all.push_back({s, chunks});
+  for (const Schedule s : searched_schedules)
+    if (const Count chunks = fixed_chunks(s); chunks > 0 && chunks <= most && wanted(s, chunks))
+      all.push_back({s, chunks});
   for (Count chunks = 2; chunks <= most; ++chunks)
     if (wanted(Schedule::interleaved, chunks)) all.push_back({Schedule::interleaved, chunks});
   return all;
@@ -251,8 +252,50 @@ std::vector<Run> runs(const Space& space, Count stages) {
 
 std::vector<Zero> zeros(const Space& space, const Candidate& c) {
   if (!can_shard(space, c)) return {space.fixed.zero.value_or(Zero::none)};
-  if (!gathers_weights(space.plan) && !space.fixed.zero) return {Zero::none, Zero::optimizer, Zero::gradients};
-  return stated_or(space.fixed.zero, {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights});
+  if (space.fixed.zero) return {*space.fixed.zero};
+  const Layout l = layout_of(space, c);
+  const bool alone = ranks(l, Group::data) == 1 && ranks(l, Group::expert_data) == 1;
+  if (alone) {  // the host has the states; from stage 2 the gradients; stage 3 holds other parts of its weights
+    if (space.plan.offload.weights.numerator == 0 || !gathers_weights(space.plan)) return {Zero::none, Zero::gradients};
+    return {Zero::none, Zero::gradients, Zero::weights};
+  }
+  if (!gathers_weights(space.plan)) return {Zero::none, Zero::optimizer, Zero::gradients};
+  return {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights};
+}
+
+namespace {
+
+bool any_possible_run(const Space& space, const Candidate& c) {
+  const Plan plan = plan_of(space, c);
+  const std::vector<Run> all = runs(space, c.pp);
+  return std::any_of(all.begin(), all.end(), [&](const Run& run) {
+    Layout l = layout_of(space, c);
+    l.schedule = run.schedule;
+    l.chunks = run.chunks;
+    return pipeline_objection(space.arch, pipeline_of(plan, l)).obstacle == Obstacle::none;
+  });
+}
+
+bool any_possible_stages(const Space& space, Candidate c) {
+  for (const Count stages : stage_counts(space, c)) {
+    c.pp = stages;
+    c.dp = c.gpus / mul(c.tp, c.cp, stages);
+    for (const Zero zero : zeros(space, c)) {
+      c.zero = zero;
+      if (layout_objection(space, c).obstacle == Obstacle::none && any_possible_run(space, c)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool any_possible(const Space& space) {
+  Space one = space;  // what runs again is no obstacle
+  one.fixed.recompute = Recompute::none;
+  one.blocks = {};
+  const std::vector<Candidate> all = keys(one);
+  return std::any_of(all.begin(), all.end(), [&](const Candidate& key) { return any_possible_stages(one, key); });
 }
 
 std::vector<std::string_view> not_searched(const Space& space) {
@@ -262,16 +305,27 @@ std::vector<std::string_view> not_searched(const Space& space) {
       "micro-batches that are no power of two",
       "other orders of the kinds of parallelism over devices",
       "other optimizers, number formats and attention kernels",
+      "other ways to keep logits and gated products (--logits, --glu-store)",
       "states that are sharded over a part of their ranks",
+      "the other value of --reshard",
   };
-  all.push_back(space.plan.offload.any() ? "other fractions of what lies on the host" : "offload to the host");
-  if (space.blocks.empty()) all.push_back("recomputation of a part of the layers");
+  if (space.plan.offload.any())
+    all.push_back("other fractions of what lies on the host");
+  else
+    all.push_back(space.offload_tried ? "fractions of what lies on the host" : "offload to the host");
+  if (space.blocks.empty()) {
+    all.push_back("recomputation of a part of the layers");
+  } else {
+    all.push_back("blocks of recomputed layers that are no power of two, and groups of them (uniform:N)");
+    all.push_back("selective recomputation of other modules (selective:MODULES)");
+  }
   if (space.arch.has_experts()) {
     all.push_back("experts whose width is cut over other than 1 or all tensor ranks");
     all.push_back("other limits on the nodes of a token's experts");
   }
   all.push_back("other algorithms of collectives");
   all.push_back("other methods of context parallelism");
+  if (space.some_numbers) all.push_back("other numbers of GPUs");
   return all;
 }
 

@@ -59,8 +59,14 @@ struct Space {
   double price_per_hour = 1, watts = 1;  ///< of a device
   std::vector<Count> blocks{};           ///< numbers of layers of each chunk to recompute, besides all of them
   Fixed fixed{};
-  std::size_t best = 10;  ///< plans to return
+  std::size_t best = 10;       ///< plans to return
+  bool some_numbers = false;   ///< other numbers of devices were possible, and were left out
+  bool offload_tried = false;  ///< nothing fits, whatever lies on the host
 };
+
+/// The schedules that a search tries.
+inline constexpr std::array searched_schedules{Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1,
+                                               Schedule::zb_h2, Schedule::zb_v};
 
 /// Sets what runs again in backward.
 void recompute_as(Plan& p, const Candidate& c);
@@ -71,6 +77,9 @@ Layout layout_of(const Space& space, const Candidate& c);
 double value_of(const Space& space, Count gpus, Seconds step, Bytes peak);
 /// Bytes of a device that a plan may use.
 Bytes usable(const Space& space);
+
+/// Whether some plan of the space can run, whether it fits or not.
+bool any_possible(const Space& space);
 
 /// Why a plan cannot run, before memory.
 enum class Obstacle : std::uint8_t {
@@ -115,7 +124,7 @@ struct Run {
   Count chunks = 1;
 };
 std::vector<Run> runs(const Space& space, Count stages);
-/// ZeRO stages of a plan.
+/// ZeRO stages of a plan that differ in something.
 std::vector<Zero> zeros(const Space& space, const Candidate& c);
 
 /// What a search over this space leaves out, a sentence each.

@@ -258,4 +258,12 @@ double parse_price(std::string_view text, std::string_view where, Bare bare) {
   return real_quantity(text, where, Kind::price, bare);
 }
 
+std::string count_text(Count n) {
+  constexpr std::array<std::pair<Count, char>, 3> endings{
+      {{1'000'000'000'000, 'T'}, {1'000'000'000, 'B'}, {1'000'000, 'M'}}};
+  for (const auto& [unit, ending] : endings)
+    if (n >= unit && n % unit == 0) return std::to_string(n / unit) + ending;
+  return std::to_string(n);
+}
+
 }  // namespace llmcalc

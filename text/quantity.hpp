@@ -18,6 +18,8 @@ enum class Bare { refused, allowed };
 /// A whole number in [0, 2^63): "8192", "8k" = 8000, "8Ki" = 8192, "300B" = 300 x 10^9, "1.5T", "3e11". The endings are
 /// k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024).
 Count parse_count(std::string_view text, std::string_view where);
+/// A whole number as parse_count() reads it, as short as it can be said exactly: "15T", "100B", "1234".
+std::string count_text(Count n);
 /// A whole number as parse_count() reads, at least 1.
 Count parse_positive(std::string_view text, std::string_view where);
 /// A number of FLOPs in [1, 2^127): "5.76e23".

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <mutex>
-#include <thread>
+#include <chrono>
+#include <span>
 #include <vector>
 
-#include "calc/offload.hpp"
 #include "calc/run.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/commands/plan.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/commands/plan_search.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
 #include "report/measured_scale.hpp"
@@ -28,64 +26,6 @@
 namespace llmcalc {
 namespace {
 
-/// When a search may end: with all plans compared, or at the first that fits.
-enum class Until : std::uint8_t { all, fit };
-
-/// The progress of all threads together.
-class SearchProgress {
- public:
-  explicit SearchProgress(std::size_t threads, std::string what = "") : what_(std::move(what)), done_(threads) {}
-  void show(std::size_t thread, double done, const Found* best) {
-    const std::lock_guard lock(mutex_);
-    done_[thread] = done;
-    double all = 0;
-    for (const double d : done_) all += d / static_cast<double>(done_.size());
-    if (best != nullptr && (step_.value == 0 || best->step < step_)) step_ = best->step;
-    const std::string found =
-        step_.value == 0 ? "nothing fits yet" : "best " + human_text(Quantity(step_.value), Unit::seconds);
-    line_.show(fmt::format("{}{:.0f} % searched, {}{}", what_, 100 * all, found, left_text(line_.seconds(), all)));
-  }
-
- private:
-  std::mutex mutex_;
-  std::string what_;
-  std::vector<double> done_;
-  Seconds step_;
-  ProgressLine line_{"searching"};
-};
-
-SearchResult search_on_all_cores(const Space& space, const std::string& what = "", Until until = Until::all) {
-  const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
-  const std::atomic<bool>& stop = stop_flag();
-  std::atomic<bool> enough = false;
-  std::vector<SearchResult> parts(threads);
-  SearchProgress progress(threads, what);
-  std::vector<std::jthread> running;
-  for (std::size_t i = 0; i < threads; ++i)
-    running.emplace_back([&, i] {
-      const Watch watch{.stop = [&] { return stop.load() || enough.load(); },
-                        .progress =
-                            [&, i](double done, const Found* best) {
-                              if (until == Until::fit && best != nullptr) enough = true;
-                              progress.show(i, done, best);
-                            }};
-      parts[i] = search(space, {static_cast<Count>(i), static_cast<Count>(threads)}, watch);
-    });
-  running.clear();
-  return merge(space, parts);
-}
-
-/// Narrows a search with a deadline to the fewest GPUs that keep it.
-void keep_deadline(Request& r, const Arguments& arguments) {
-  const std::string text = arguments.text("--deadline");
-  if (text.empty()) return;
-  const double days = parse_positive_real(text, "--deadline");
-  const std::atomic<bool>& stop = stop_flag();
-  ProgressLine line("searching for the fewest GPUs");
-  r.gpus =
-      gpus_for(r, space_of(r, Objective::time, 1), days, {.stop = [&stop] { return stop.load(); }, .progress = {}});
-}
-
 constexpr const char* gpus_twice = "--gpus says how many GPUs, and --max-gpus asks how many; give one of them";
 
 /// The GPUs of --gpus, or the most that --max-gpus allows.
@@ -96,10 +36,12 @@ void read_gpus(Request& r, const Arguments& arguments) {
   r.gpus = parse_positive(most, "--max-gpus");
 }
 
-/// Sequences per step: a multiple of the GPUs, so that every layout divides it.
+/// Sequences per step: a multiple of the GPUs, so that every layout divides it. Replicas take the GPUs that no degree
+/// given takes.
 void settle_batch(Request& r) {
-  if (r.gave("--global-batch") || !r.gpus) return;
-  r.plan.global_batch = *r.gpus;
+  if (!r.gpus) return;
+  if (!r.gave("--global-batch")) r.plan.global_batch = *r.gpus;
+  if (const Count replica = replica_devices(r.layout); *r.gpus % replica == 0) r.layout.dp = *r.gpus / replica;
 }
 
 Objective objective_of(const Arguments& arguments, const char* usual = "time") {
@@ -112,25 +54,102 @@ std::size_t top_of(const Arguments& arguments) {
   return static_cast<std::size_t>(std::min<Count>(parse_positive(arguments.text("--top", "10"), "--top"), 1000));
 }
 
-int print_plans(const Report& report, const SearchResult& found, const Arguments& arguments) {
+/// Says above the plans that they are with offload, where it was not asked for.
+void note_offload(Report& report, const Request& r, const Arguments& arguments) {
+  if (!r.plan.offload.any() || arguments.has("--offload")) return;
+  report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these are with --offload {}",
+                                                        offload_text(r.plan.offload)));
+}
+
+int finish(Report& report, const Request& r, const SearchResult& found, const std::optional<Request>& measured,
+           const Arguments& arguments) {
+  note_offload(report, r, arguments);
+  if (measured) note_rescaled(r, *measured, report);
   const int code = print(report, arguments.screen());
   return found.stopped ? stopped_code() : code;
 }
 
+bool holds_any(std::span<const OfNumber> numbers) {
+  return std::any_of(numbers.begin(), numbers.end(), [](const OfNumber& n) { return !n.found.best.empty(); });
+}
+
+/// The best plans of one number of GPUs.
+int plan_number(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
+  const SearchResult found = search_with_offload(r, space);
+  Report report = plan_report(r, space, found, arguments.has("--pareto"));
+  if (found.best.empty() && !found.stopped) note_nothing_fits(report, r, gpus_that_fit(r, space));
+  return finish(report, r, found, measured, arguments);
+}
+
 /// The best plans of all numbers of GPUs up to a most.
 int plan_numbers(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
-  space.gpus = numbers_up_to(*r.gpus);
-  const std::vector<OfNumber> numbers = search_numbers(
-      space, [](const Space& one) { return search_on_all_cores(one, fmt::format("{} GPUs, ", one.gpus[0])); });
+  space.some_numbers = true;
+  std::vector<OfNumber> numbers;
+  ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
+    numbers = search_numbers(
+        all, [&](const Space& one) { return search_on_all_cores(one, fmt::format("{} GPUs, {}", one.gpus[0], how)); });
+    return numbers.back().found.stopped || holds_any(numbers);
+  });
   std::vector<SearchResult> parts;
   for (const OfNumber& n : numbers) parts.push_back(n.found);
   const SearchResult found = merge(space, parts);
-  require_plan(r, space, found);
+  if (found.best.empty() && !found.stopped) refuse_too_few(r, space, gpus_that_fit(r, space));
   if (!found.best.empty()) r.gpus = found.best[0].candidate.gpus;
   Report report = plan_report(r, space, found, arguments.has("--pareto"));
   add_numbers(report, r, space, numbers);
-  if (measured) note_rescaled(r, *measured, report);
-  return print_plans(report, found, arguments);
+  return finish(report, r, found, measured, arguments);
+}
+
+/// A number of GPUs above those of a space that keeps a deadline, of powers of two from half of what the speed of the
+/// fastest asks for; absent where a few seconds do not find it.
+std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRun& fastest, double limit) {
+  constexpr double enough_seconds = 5;
+  const auto start = std::chrono::steady_clock::now();
+  const Count asked = space.gpus.back();
+  const double about = fastest.gpus_at_that_speed(limit);
+  for (Count n = 1; static_cast<double>(n) < 8 * about && n < (1 << 20); n *= 2) {
+    const double left =
+        enough_seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (left <= 0) break;
+    if (n <= asked || static_cast<double>(n) < about / 2) continue;
+    space.gpus = {n};
+    if (!r.gave("--global-batch")) space.plan.global_batch = n;
+    const SearchResult found = search_on_all_cores(space, fmt::format("{} GPUs, ", n), Until::all, left);
+    if (!found.best.empty() && in_time(r, space, found.best[0], limit)) return n;
+  }
+  return std::nullopt;
+}
+
+/// The best plans of the fewest GPUs that keep a deadline.
+int plan_deadline(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
+  Space space = space_of(r, objective_of(arguments), top_of(arguments));
+  const Count most = space.gpus.back();
+  space.gpus = numbers_up_to(most);
+  const double limit = deadline_of(r, space, arguments.text("--deadline"));
+  require_possible(r, space);
+  const Space asked = space;
+  FewestGpus few;
+  ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
+    few = fewest_gpus(
+        all, most, [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
+        [&](const Space& one) { return search_on_all_cores(one, fmt::format("{} GPUs, {}", one.gpus[0], how)); });
+    return few.stopped || holds_any(few.tried);
+  });
+  if (!few.found && !few.stopped) {
+    const std::optional<FastestRun> fastest = fastest_run(r, space, few);
+    if (!fastest) refuse_too_few(r, space, gpus_that_fit(r, space));
+    refuse_deadline(r, few, *fastest, limit, gpus_in_time(r, asked, *fastest, limit));
+  }
+  r.gpus = few.found ? few.found->candidate.gpus : few.tried.back().gpus;
+  space.gpus = {*r.gpus};
+  space.some_numbers = true;
+  const auto tried =
+      std::find_if(few.tried.begin(), few.tried.end(), [&](const OfNumber& n) { return n.gpus == *r.gpus; });
+  Report report = plan_report(r, space, tried->found, arguments.has("--pareto"));
+  add_deadline(report, r, space, few, limit);
+  SearchResult found = tried->found;
+  found.stopped = few.stopped;
+  return finish(report, r, found, measured, arguments);
 }
 
 /// The most of something that fits, and the best plans that hold it.
@@ -139,17 +158,22 @@ int plan_largest(Request r, const std::optional<Request>& measured, const Argume
     if (arguments.has(other))
       throw InputError(fmt::format("--largest asks what fits on --gpus N; leave {} out", other));
   const LargestQuestion q = largest_question(r, arguments.text("--largest"));
-  const Space space = space_of(r, objective_of(arguments), top_of(arguments));
-  const LargestFound most = largest(space, q, [&](const Space& one) {
-    return search_on_all_cores(one, fmt::format("for the largest {}, ", name(q.of)), Until::fit);
+  Space space = space_of(r, objective_of(arguments), top_of(arguments));
+  require_possible(r, space);
+  LargestFound most;
+  ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
+    most = largest(all, q, [&](const Space& one) {
+      return search_on_all_cores(one, fmt::format("for the largest {}, {}", name(q.of), how), Until::fit);
+    });
+    return most.value || most.stopped;
   });
+  if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(r, space));
   const Request at = with_largest(r, space, q, most);
   const Space there = most.value ? with_value(space, q, *most.value) : space;
   const SearchResult found = search_on_all_cores(there);
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
   add_largest(report, space, q, most, found.best.empty() ? nullptr : &found.best[0].candidate);
-  if (measured) note_rescaled(r, *measured, report);
-  return print_plans(report, found, arguments);
+  return finish(report, r, found, measured, arguments);
 }
 
 Request request_of_plan(const Arguments& arguments) {
@@ -259,29 +283,8 @@ int plan_hardware(const std::vector<std::string>& names, const Arguments& argume
   if (found.stopped) found.best = {*best->offer.best};  // of the search before
   Report report = plan_report(r, space, found, false);
   add_rivals(report, rivals, *best, limit);
-  return print_plans(report, found, arguments);
-}
-
-/// The plans of a space; where none fits, with the least offload to the host with which one does.
-SearchResult search_with_offload(Request& r, Space& space) {
-  const SearchResult found = search_on_all_cores(space);
-  const bool has_host = space.cluster.device.host.link.value > 0;
-  if (!found.best.empty() || found.stopped || r.gave("--offload") || !has_host) return found;
-  const bool has_states = updates_on_host(space.plan);
-  for (const char* what : {"optimizer", "activations", "optimizer,activations", "optimizer,weights,activations"}) {
-    Request with = r;
-    Space other = space;
-    give(with, *find_option("--offload"), what);
-    other.plan.offload = with.plan.offload;
-    if (other.plan.offload.optimizer.numerator > 0 && !has_states) continue;
-    const SearchResult more = search_on_all_cores(other, fmt::format("with --offload {}, ", what));
-    if (more.stopped || !more.best.empty()) {
-      r = with;
-      space = other;
-      return more;
-    }
-  }
-  return found;
+  const int code = print(report, arguments.screen());
+  return found.stopped ? stopped_code() : code;
 }
 
 }  // namespace
@@ -292,16 +295,13 @@ int plan_train(const Arguments& arguments) {
   Request r = request_of_plan(arguments);
   const std::optional<Request> measured = take_measured_scale(r, arguments);
   if (arguments.has("--largest")) return plan_largest(std::move(r), measured, arguments);
-  keep_deadline(r, arguments);
+  if (arguments.has("--deadline")) return plan_deadline(std::move(r), measured, arguments);
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
-  if (arguments.has("--max-gpus") && !arguments.has("--deadline")) return plan_numbers(r, space, measured, arguments);
-  const SearchResult found = search_with_offload(r, space);
-  Report report = plan_report(r, space, found, arguments.has("--pareto"));
-  if (r.plan.offload.any() && !arguments.has("--offload"))
-    report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these are with --offload {}",
-                                                          offload_text(r.plan.offload)));
-  if (measured) note_rescaled(r, *measured, report);
-  return print_plans(report, found, arguments);
+  const bool numbers = arguments.has("--max-gpus");
+  if (numbers) space.gpus = numbers_up_to(*r.gpus);
+  require_possible(r, space);
+  return numbers ? plan_numbers(std::move(r), std::move(space), measured, arguments)
+                 : plan_number(std::move(r), std::move(space), measured, arguments);
 }
 
 }  // namespace llmcalc

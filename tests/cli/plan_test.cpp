@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -67,6 +69,15 @@ TEST_CASE("a model that fits in no way is an answer", "[plan][cli]") {
   const test::Ran r = test::llmcalc("plan train llama-3.1-405b --hardware h100 --gpus 8 --offload none");
   CHECK(r.code == 0);
   CHECK(r.out.find("none: no plan fits") != std::string::npos);
+  CHECK(r.out.find("MFU") == std::string::npos);  // no table without rows
+  const json::Value v = test::ask("plan train llama-3.1-405b --hardware h100 --gpus 8 --offload none");
+  CHECK(v["plans"].empty());
+  const std::string more = "--gpus ";
+  const std::string fits = r.out.substr(r.out.find("fits on"));
+  const std::string gpus = fits.substr(fits.find(more) + more.size(), fits.find('\n'));
+  CHECK_FALSE(test::ask("plan train llama-3.1-405b --hardware h100 --offload none --top 1 --gpus " +
+                        std::to_string(std::stoi(gpus)))["plans"]
+                  .empty());
 }
 
 TEST_CASE("a search that is interrupted prints what it found", "[plan][cli]") {
@@ -96,7 +107,7 @@ TEST_CASE("neighbours of the best plan say why they lost", "[plan][cli]") {
     const std::string why = n["reasons"][0];
     const double peak = n["memory"]["peak_bytes"], time = n["step"]["time_s"];
     CAPTURE(n["command"], why);
-    if (why.find("does not fit") == 0)
+    if (why.find("does not fit") == 0 || why.find(" lacks ") != std::string::npos)
       CHECK(peak > best["memory"]["capacity_bytes"].get<double>());
     else
       CHECK(time >= best["step"]["time_s"].get<double>());
@@ -182,8 +193,8 @@ TEST_CASE("the best number of GPUs up to a most is the best of all that were tri
 TEST_CASE("a most of GPUs is given alone, and must hold the model", "[plan][cli]") {
   CHECK(sentence("plan train gpt2 --hardware h100 --gpus 4 --max-gpus 8") ==
         "llmcalc: --gpus says how many GPUs, and --max-gpus asks how many; give one of them\n");
-  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --max-gpus 4") ==
-        "llmcalc: no plan on up to 4 GPUs holds llama-3.1-405b; give more GPUs\n");
+  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --max-gpus 4 --offload none")
+            .find("llmcalc: no plan on up to 4 GPUs holds llama-3.1-405b; give --max-gpus ") == 0);
   CHECK(sentence("plan train gpt2 --hardware h100 --max-gpus 0").find("--max-gpus: expected a positive") !=
         std::string::npos);
   const json::Value in_time =
@@ -264,8 +275,8 @@ TEST_CASE("a question for the largest is refused where it cannot be", "[plan][cl
   CHECK(sentence(gpt2 + "micro-batch --micro-batch 8").find("looks for --micro-batch") != std::string::npos);
   CHECK(sentence(gpt2 + "layers --tokens 1T --deadline 3") ==
         "llmcalc: --largest asks what fits on --gpus N; leave --deadline out\n");
-  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence") ==
-        "llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give more GPUs\n");
+  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence --offload none")
+            .find("llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give --gpus ") == 0);
 }
 
 TEST_CASE("the hardware of several that wins has the best run of all in time", "[plan][cli]") {
@@ -351,4 +362,125 @@ TEST_CASE("where no plan fits, the least offload with which one does is searched
   CHECK(trained["memory"] == v["plans"][0]["memory"]);
   CHECK(trained["memory"]["fits"] == true);
   CHECK(test::ask(words + " --offload activations")["plans"].empty());  // what is given is searched alone
+}
+
+TEST_CASE("a deadline is kept by fewer GPUs than a power of two, and their days are said", "[plan][cli]") {
+  const std::string plan = "plan train llama-3.1-8b --hardware h100 --global-batch 240 --tokens 1T --top 1 ";
+  const json::Value v = test::ask(plan + "--max-gpus 64 --deadline 30");
+  CHECK(v["inputs"]["gpus"] == 40);
+  CHECK(v["inputs"]["max_gpus"] == 64);
+  CHECK(v["run"]["days"] <= 30);
+  CHECK(v["run"] == v["plans"][0]["run"]);
+  const std::string command = v["plans"][0]["command"];
+  CHECK(command.find("--tokens 1T") != std::string::npos);
+  CHECK(test::ask(command.substr(command.find(' ') + 1))["run"]["days"] == v["run"]["days"]);
+  for (const json::Value& n : v["numbers"]) {
+    if (n["fits"] == false) continue;
+    CHECK((n["run"]["days"] <= 30) == (n["gpus"] >= 40));
+    if (n["gpus"] == 40) CHECK(n["run"]["days"] == v["run"]["days"]);
+  }
+  const std::string text = test::llmcalc(plan + "--gpus 64 --deadline 30").out;
+  CHECK(text.find("40, the fewest that train 1T tokens in 30 days: ") != std::string::npos);
+  CHECK(text.find("other numbers of GPUs") != std::string::npos);
+}
+
+TEST_CASE("the whole run of a plan is told where its tokens are", "[plan][cli]") {
+  const std::string gpt2 = "plan train gpt2 --hardware h100 --global-batch 16 --tokens 100B --top 1 ";
+  const json::Value one = test::ask(gpt2 + "--gpus 2");
+  CHECK(one["run"]["days"].get<double>() ==
+        Approx(100e9 / one["plans"][0]["step"]["tokens_per_s"].get<double>() / 86400));
+  CHECK(test::llmcalc(gpt2 + "--gpus 2").out.find(" GPU-hours") != std::string::npos);
+  CHECK(test::ask("plan train gpt2 --hardware h100 --gpus 2 --top 1").contains("run") == false);
+  const json::Value all = test::ask(gpt2 + "--max-gpus 2 --objective cost");
+  for (const json::Value& n : all["numbers"]) CHECK(n["run"].contains("cost_usd"));
+  const std::string text = test::llmcalc(gpt2 + "--max-gpus 2 --objective cost").out;
+  CHECK(text.find("the cheapest run") != std::string::npos);
+  CHECK(text.find(fmt::format("{:.4g} USD", all["run"]["cost_usd"].get<double>())) != std::string::npos);
+}
+
+TEST_CASE("degrees that cannot be are refused with what can be", "[plan][cli]") {
+  const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
+  CHECK(sentence(llama + "--tp 5") ==
+        "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs give --tp 1, 2, 4 or 8\n");
+  CHECK(sentence(llama + "--tp 128").find("on 8 GPUs give --tp 1, 2, 4 or 8") != std::string::npos);
+  CHECK(sentence(llama + "--pp 3").find("on 8 GPUs give --pp 1, 2, 4 or 8") != std::string::npos);
+  CHECK(sentence("plan train mixtral-8x7b --hardware h100 --gpus 8 --ep 3") ==
+        "llmcalc: --ep 3 does not divide the 8 experts of mixtral-8x7b; on 8 GPUs give --ep 1, 2, 4 or 8\n");
+  for (const char* schedule : {"dualpipe", "gpipe"})
+    CHECK(sentence(llama + "--pp 2 --schedule " + schedule)
+              .find(std::string("--schedule ") + schedule + " is not searched; give 1f1b, interleaved, ") !=
+          std::string::npos);
+  test::write_file(test::scratch() + "/node.json", R"({"name": "node", "memory": {"capacity": "80 GiB",
+    "bandwidth": "2 TB/s"}, "matmul": {"bf16": "300 TFLOP/s"}, "link": {"ranks": 8, "bandwidth": "450 GB/s"},
+    "source": "a test"})");
+  const std::string node = "plan train llama-3.1-8b --hardware " + test::scratch() + "/node.json --top 1 ";
+  CHECK(sentence(node + "--gpus 16") ==
+        "llmcalc: node states no link that joins 16 devices; give --gpus 8, or a hardware file that states one\n");
+  CHECK_FALSE(test::ask(node + "--gpus 8")["plans"].empty());
+}
+
+TEST_CASE("what depends on degrees that are searched can be given alone", "[plan][cli]") {
+  const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 --top 1 ";
+  for (const char* option : {"--schedule zb-v", "--chunks 4", "--cp-method ulysses"}) {
+    CAPTURE(option);
+    const json::Value best = test::ask(llama + option)["plans"][0];
+    const std::string command = best["command"];
+    CHECK(test::ask(command.substr(command.find(' ') + 1))["step"]["time_s"] == best["step"]["time_s"]);
+  }
+}
+
+TEST_CASE("every question of plans takes offload where nothing else fits", "[plan][cli]") {
+  const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 1 --seq 1024 --top 1 ";
+  for (const char* question : {"--largest batch", "--global-batch 4 --tokens 1B --deadline 900"}) {
+    CAPTURE(question);
+    const json::Value v = test::ask(llama + question);
+    CHECK(v["inputs"]["offload"] == "optimizer");
+    CHECK(v["notes"][0] == "no plan fits without offload; these are with --offload optimizer");
+    CHECK(v["plans"][0]["memory"]["host_bytes"] > 0);
+    CHECK(test::llmcalc(llama + question).out.find("on the host") != std::string::npos);
+  }
+  const json::Value numbers = test::ask("plan train llama-3.1-8b --hardware h100 --max-gpus 1 --seq 1024 --top 1");
+  CHECK(numbers["inputs"]["offload"] == "optimizer");
+}
+
+TEST_CASE("changes that make a plan fit can be typed as they stand", "[plan][cli]") {
+  const std::string model = "train llama-3.1-8b --hardware h100 ";
+  std::string note;
+  const json::Value v = test::ask(model + "--dp 8");
+  for (const json::Value& n : v["notes"])
+    if (n.get<std::string>().find("to make it fit: ") == 0) note = n;
+  int changes = 0;
+  for (std::size_t at = note.find("--"); at != std::string::npos; ++changes) {
+    const std::string option = note.substr(at, note.find(" (", at) - at);
+    CAPTURE(option);
+    const bool states_dp = option.find("--dp") != std::string::npos;
+    CHECK(test::ask(model + (states_dp ? "" : "--dp 8 ") + option)["memory"]["fits"] == true);
+    at = note.find("--", note.find(')', at));
+  }
+  CHECK(changes == 3);
+}
+
+TEST_CASE("a default batch says whose GPUs it is of", "[plan][cli]") {
+  const std::string out = test::llmcalc("plan train gpt2 --hardware h100 --max-gpus 3 --objective cost --top 1").out;
+  CHECK(out.find("--global-batch 3, a sequence per GPU of the most that may be") != std::string::npos);
+}
+
+TEST_CASE("a process that needs more than there is stands in the verdict", "[plan][cli]") {
+  const std::string words =
+      "plan train llama-3.1-8b --hardware h100 --gpus 8 --pp 2 --schedule zb-v --zero 1 --micro-batch 1 "
+      "--global-batch 304 --top 1";
+  const json::Value v = test::ask(words);
+  REQUIRE(v["plans"][0]["memory"]["process"]["fits"] == false);
+  CHECK(test::llmcalc(words).out.find(" of 80.00 GiB: no, under") != std::string::npos);
+  const std::string roomy = words + " --memory-utilization 0.9 --tp 2 --sp";
+  REQUIRE(test::ask(roomy)["plans"][0]["memory"]["process"]["fits"] == true);
+  CHECK(test::llmcalc(roomy).out.find(": no, under") == std::string::npos);
+}
+
+TEST_CASE("a deadline whose search is interrupted does not call its last plan an answer", "[plan][cli]") {
+  const test::Ran r = test::signalled(
+      "plan train llama-3.1-405b --hardware h100 --gpus 3072 --global-batch 6144 --tokens 15T --deadline 60", {SIGINT},
+      std::chrono::milliseconds(300));
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK((r.code == 0) == (r.out.find("stopped before a number was found that ends in time") == std::string::npos));
 }

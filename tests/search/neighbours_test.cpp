@@ -83,3 +83,24 @@ TEST_CASE("a slower neighbour says where its step takes longer", "[search]") {
   for (std::size_t i = 0; i < part_count; ++i) CHECK(b.parts[i] - a.parts[i] <= b[n->part.part] - a[n->part.part]);
   CHECK(n->part.by == b[n->part.part] - a[n->part.part]);
 }
+
+TEST_CASE("a term grew on the stage that is the fullest, not beside another stage", "[search]") {
+  Space s = space_of(with_layers(even(), 8), 8, 0, 512, 64);
+  const Candidate plan{.gpus = 8, .tp = 2, .pp = 2, .dp = 2, .micro_batch = 4, .sp = true, .zero = Zero::none};
+  s.cluster.device.memory = trained(s, plan).peak;
+  const auto stage_of = [&](const Candidate& c, Count rank) {
+    const Plan p = plan_of(s, c);
+    const Layout l = layout_of(s, c);
+    const Prices prices = price(s.arch, p, l, s.cluster.device);
+    return stage(prices, p, l, partition(prices, p, l, s.cluster), rank).memory;
+  };
+  for (const Neighbour& n : neighbours(s, plan)) {
+    if (n.verdict == Verdict::impossible || n.plan.found.candidate.pp != plan.pp) continue;
+    const Memory before = stage_of(plan, n.plan.fullest), after = stage_of(n.plan.found.candidate, n.plan.fullest);
+    CHECK(n.term.by == term(after, n.term.term) - term(before, n.term.term));
+    if (n.change != PlanChange::sp) continue;
+    CHECK(n.verdict == Verdict::too_large);
+    CHECK(term(after, HeldTerm::optimizer) == term(before, HeldTerm::optimizer));
+    CHECK(n.term.term == HeldTerm::activations);
+  }
+}

@@ -23,8 +23,8 @@ Bytes peak(const Setup& s) { return train(s.arch, s.plan, s.layout, s.cluster).m
 
 TEST_CASE("the fewest devices within a deadline are the first that make it", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
-  s.gpus = {4, 1, 2};
   const double tokens = 1e9;
+  const Searching searching = [](const Space& one) { return search(one); };
   double last = 1e300;
   for (const Count n : {1, 2, 4}) {
     Space one = s;
@@ -35,12 +35,54 @@ TEST_CASE("the fewest devices within a deadline are the first that make it", "[s
     CHECK(run.value == Approx(r.best[0].step.value * tokens / (16 * 512)));
     CHECK(run.value < last);  // of these
     last = run.value;
-    const auto enough = fewest_gpus(s, tokens, run);
-    REQUIRE(enough);
-    CHECK(enough->candidate.gpus == n);
-    CHECK(*enough == r.best[0]);
+    const FewestGpus few = fewest_gpus(
+        s, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) <= run; }, searching);
+    REQUIRE(few.found);
+    CHECK(few.found->candidate.gpus == n);
+    CHECK(*few.found == r.best[0]);
   }
-  CHECK(!fewest_gpus(s, tokens, 0.999 * Seconds(last)));
+  const FewestGpus none = fewest_gpus(
+      s, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) < Seconds(last); }, searching);
+  CHECK(!none.found);
+  CHECK(none.tried.size() >= 3);
+}
+
+TEST_CASE("the fewest devices lie between two powers of two where batch or model can be spread over them", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 60);
+  const auto spread = [&](Count low, Count high) { return even_numbers_between(s, low, high); };
+  CHECK(spread(4, 8) == std::vector<Count>{5, 6});  // 60 = 4 x 3 x 5; 6 layers
+  CHECK(spread(8, 16) == std::vector<Count>{9, 10, 12, 15});
+  CHECK(spread(0, 1).empty());
+  int calls = 0;
+  const Searching searching = [&](const Space& one) {
+    ++calls;
+    SearchResult r;
+    const Count n = one.gpus[0];
+    if (n == 4 || n == 8 || n == 5 || n == 6)
+      r.best = {{.candidate = {.gpus = n}, .step = Seconds(1 / static_cast<double>(n))}};
+    return r;
+  };
+  const auto within = [&](double seconds) {
+    return fewest_gpus(
+        s, 16, [=](const Space&, const Found& f) { return f.step <= Seconds(seconds); }, searching);
+  };
+  CHECK(within(1.0 / 8).found->candidate.gpus == 8);
+  CHECK(within(1.0 / 6).found->candidate.gpus == 6);
+  CHECK(within(1.0 / 5).found->candidate.gpus == 5);
+  CHECK(within(1.0 / 4).found->candidate.gpus == 4);
+  const FewestGpus five = within(1.0 / 5);
+  for (std::size_t i = 1; i < five.tried.size(); ++i) CHECK(five.tried[i - 1].gpus < five.tried[i].gpus);
+  calls = 0;
+  const FewestGpus stopped = fewest_gpus(
+      s, 16, [](const Space&, const Found&) { return true; },
+      [&](const Space&) {
+        ++calls;
+        SearchResult r;
+        r.stopped = true;
+        return r;
+      });
+  CHECK(stopped.stopped);
+  CHECK(calls == 1);
 }
 
 TEST_CASE("numbers of devices to try are powers of two and the most", "[search]") {

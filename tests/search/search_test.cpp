@@ -201,3 +201,60 @@ TEST_CASE("where all layers' tensors do not fit, recomputing a block of them is 
   CHECK(r.best[1].candidate.block == 12);
   for (const Found& f : r.best) CHECK(f == trained(s, f.candidate));
 }
+
+TEST_CASE("stages of ZeRO without ranks to share with differ by the host's gradients alone", "[search]") {
+  Space s = space_of(with_layers(even(), 4), 2, 20'000'000, 128, 4);
+  s.cluster.device.host = {BytesPerSecond(63e9), BytesPerSecond(2e11)};
+  const Candidate alone{.gpus = 2, .tp = 2};
+  for (const Ratio weights : {Ratio{0, 1}, Ratio{3, 4}, Ratio{1, 1}}) {
+    s.plan.offload = {.activations = weights, .optimizer = {1, 1}, .weights = weights};
+    std::vector<Zero> apart;  // none says the same of time and memory as one before
+    for (const Zero zero : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
+      Candidate c = alone;
+      c.zero = zero;
+      const Found f = trained(s, c);
+      const auto same = [&](Zero other) {
+        c.zero = other;
+        const Found g = trained(s, c);
+        return g.step == f.step && g.peak == f.peak;
+      };
+      if (std::none_of(apart.begin(), apart.end(), same)) apart.push_back(zero);
+    }
+    CHECK(zeros(s, alone) == apart);
+  }
+  CHECK(zeros(s, {.gpus = 2, .dp = 2}).size() == 4);
+}
+
+TEST_CASE("a space without any plan that can be is known before it is searched", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
+  const auto counted = [](const Space& space) {
+    const Counts c = search(space).counts;
+    return c.fit + c.too_large > 0;
+  };
+  for (const Count tp : {0, 2, 3, 5, 8, 16})
+    for (const Count pp : {0, 2, 3, 8})
+      for (const Count micro_batch : {0, 3, 4})
+        for (const auto schedule : {std::optional<Schedule>(), std::optional(Schedule::zb_v)}) {
+          s.fixed = {.tp = tp, .pp = pp, .micro_batch = micro_batch, .schedule = schedule};
+          CHECK(any_possible(s) == counted(s));
+        }
+}
+
+TEST_CASE("what a search leaves out is said as long as it is left out", "[search]") {
+  Space s = space_of(even(), 8, 0, 512, 16);
+  const auto says = [&](std::string_view part) {
+    const auto all = not_searched(s);
+    return std::any_of(all.begin(), all.end(), [&](auto one) { return one.find(part) != one.npos; });
+  };
+  for (const char* always : {"--reshard", "--logits, --glu-store", "collectives"}) CHECK(says(always));
+  CHECK(says("offload to the host"));
+  s.offload_tried = true;
+  CHECK_FALSE(says("offload to the host"));
+  CHECK(says("fractions of what lies on the host"));
+  CHECK_FALSE(says("uniform:N"));
+  s.blocks = {1, 2};
+  for (const char* blocks : {"uniform:N", "no power of two", "selective:MODULES"}) CHECK(says(blocks));
+  CHECK_FALSE(says("other numbers of GPUs"));
+  s.some_numbers = true;
+  CHECK(says("other numbers of GPUs"));
+}

@@ -68,7 +68,9 @@ inline bool is_plan(const Space& s, const Candidate& c) {
   if (c.pp == 1 && (c.chunks > 1 || c.schedule != Schedule::one_f_one_b)) return false;
   if (c.pp * c.chunks > s.arch.layers || flaw(pipeline_of(p, l)) != PipelineFlaw::none) return false;
   const bool shards = ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1;
-  return c.zero == Zero::none || shards || p.offload.optimizer.numerator > 0;
+  if (c.zero == Zero::none || shards) return true;
+  const bool moves = c.zero == Zero::gradients || (c.zero == Zero::weights && p.offload.weights.numerator > 0);
+  return moves && p.offload.optimizer.numerator > 0;
 }
 
 /// What train() says about it.

@@ -257,3 +257,12 @@ TEST_CASE("a size that was rounded is the nearest whole number of bytes", "[quan
   CHECK_THROWS_WITH(parse_rounded_bytes("14.99", "a.log"),
                     "a.log: expected a size (14.99 GiB), got \"14.99\"; add the unit");
 }
+
+TEST_CASE("a whole number is said as short as it can be exactly, and reads back", "[text]") {
+  CHECK(count_text(15'000'000'000'000) == "15T");
+  CHECK(count_text(1'500'000'000'000) == "1500B");
+  CHECK(count_text(100'000'000'001) == "100000000001");
+  CHECK(count_text(2'000'000) == "2M");
+  for (const Count n : {Count{0}, Count{1}, Count{999'999}, Count{1'000'000}, Count{3'500'000'000}, Count{7} << 50})
+    CHECK(parse_count(count_text(n), "n") == n);
+}
