@@ -72,6 +72,13 @@ Value exchanged(Value list) {
   return list;
 }
 
+/// A list of whole numbers with each doubled, or halved.
+Value scaled(Value list, bool up) {
+  for (Value& v : list)
+    if (v.is_number_integer() && v >= 0 && v < (Count{1} << 40)) v = up ? 2 * v.get<Count>() : v.get<Count>() / 2;
+  return list;
+}
+
 /// Other objects in which only `key` is another, or is left out.
 std::vector<Value> others_of(const Value& object, const std::string& key) {
   std::vector<Value> all;
@@ -92,6 +99,8 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   } else if (v.is_array() && !v.empty()) {
     set(exchanged(v));
     set(Value(v.begin(), v.end() - 1));
+    for (const bool up : {true, false})
+      if (v.front().is_number_integer()) set(scaled(v, up));
   } else if (v.is_string()) {
     for (const char* word : {"float32", "float16", "relu", "gelu", "rope", "nope"}) set(word);
   }
@@ -109,6 +118,7 @@ constexpr std::array reasons{
     Reason{"auto_map", "modelling code"},
     Reason{"vision", "beside the text model"},
     Reason{"audio", "beside the text model"},
+    Reason{"speech", "beside the text model"},
     Reason{"image", "beside the text model"},
     Reason{"video", "beside the text model"},
     Reason{"rope", "rotary positions have no size"},

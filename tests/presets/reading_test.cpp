@@ -45,6 +45,19 @@ TEST_CASE("an ignored key says why", "[import][reading]") {
   CHECK(why("extra_lora_rank") == "not understood, and its name hints at parameters: it was not counted");
 }
 
+TEST_CASE("a list of numbers that are alike is not ignored where another number matters", "[import][reading]") {
+  const json::Value ernie = {{"model_type", "ernie4_5_moe_vl"},
+                             {"hidden_size", 256},
+                             {"num_hidden_layers", 4},
+                             {"num_attention_heads", 4},
+                             {"vocab_size", 512},
+                             {"moe_num_experts", {8, 8}},
+                             {"moe_intermediate_size", {64, 32}},
+                             {"moe_layer_start_index", {1, 1}}};
+  CHECK(reading_of(ernie, "moe_num_experts").becomes == std::vector<std::string>{"moe.experts 8"});
+  CHECK(reading_of(ernie, "moe_layer_start_index").why.empty());
+}
+
 TEST_CASE("every key of a configuration of 2026 is read or ignored for a reason, the sizes among the first",
           "[import][reading][every]") {
   const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/configs_2026.json";
