@@ -71,7 +71,7 @@ void Pass::dropout_stacks(std::string_view op, Stacks& x) {
     backend_.dropout(second, other, x.decoder.data->data(), part(true));
   });
   if (!taping()) return;
-  x.encoder.slot->masked = x.decoder.slot->masked = true;
+  x.encoder.slot->apart = x.decoder.slot->apart = true;
   remember(op, all, [this, first, second, one, other, part, a = x.encoder.slot, b = x.decoder.slot] {
     backend_.dropout_gradient(first, one, part(false), a->gradient->data());
     backend_.dropout_gradient(second, other, part(true), b->gradient->data());

@@ -75,7 +75,9 @@ TEST_CASE("a pooler's numbers are tangents, one row per sequence", "[encoder]") 
 
 TEST_CASE("without layers between, a pooler reads the first token alone", "[encoder]") {
   Arch a = test::tiny_bert();  // whose layers give the residual stream as it is
-  a.mixers.push({.reach = {}, .layers = LayerSet::all(2)});
+  LayerMixer none;
+  none.layers = LayerSet::all(2);
+  a.mixers.push(none);
   a.mixers[0].attention = AttentionKind::none;
   a.mixers[0].bidirectional = true;
   a.mlps.push({.width = 0, .layers = LayerSet::all(2)});
