@@ -6,6 +6,7 @@
 
 #include "calc/run.hpp"
 #include "report/process_estimate.hpp"
+#include "report/remedy.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
 #include "report/target_search.hpp"
@@ -135,7 +136,7 @@ void add_gpus(Section& s, const Request& r) {
 /// Whether the time is met and only the memory is missed: no faster hardware helps then.
 bool lacks_memory(const Attempt& a) { return a.in_time() && !a.fits; }
 
-/// The single changes that make a plan fit and keep it in time: "recompute selectively, 8-bit Adam".
+/// The single changes that make a plan fit and keep it in time: "--recompute selective, --optimizer adam8bit".
 std::string fitting_in_time(const Request& r) {
   std::string all;
   for (const Remedied& remedy : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
@@ -143,8 +144,7 @@ std::string fitting_in_time(const Request& r) {
     other.plan = remedy.plan;
     other.layout = remedy.layout;
     if (!step_attempt(other, "").reaches()) continue;
-    all += (all.empty() ? "" : ", ") + std::string(remedy_names[static_cast<std::size_t>(remedy.remedy)]);
-    if (devices(remedy.layout) != devices(r.layout)) all += fmt::format(" on {} GPUs", devices(remedy.layout));
+    all += (all.empty() ? "" : ", ") + remedy_option(r, remedy);
   }
   return all;
 }

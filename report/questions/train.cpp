@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "report/measured_scale.hpp"
-#include "report/offload.hpp"
 #include "report/process_estimate.hpp"
 #include "report/question.hpp"
+#include "report/remedy.hpp"
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
 #include "report/software.hpp"
@@ -19,48 +19,6 @@ namespace {
 bool is_false(const Report& report, const char* path) {
   const Row* row = report.row(path);
   return row != nullptr && !std::get<bool>(row->value);
-}
-
-/// The option that makes a change: "--tp 4".
-std::string changed_option(const Remedied& m) {
-  switch (m.remedy) {
-    case Remedy::selective_recompute:
-      return "--recompute selective";
-    case Remedy::full_recompute:
-      return "--recompute full";
-    case Remedy::smaller_micro_batch:
-      return fmt::format("--micro-batch {}", m.plan.micro_batch);
-    case Remedy::more_tensor_ranks:
-      return fmt::format("--tp {}", ranks(m.layout, Group::tensor));
-    case Remedy::more_stages:
-      return fmt::format("--pp {}", ranks(m.layout, Group::pipeline));
-    case Remedy::more_context_ranks:
-      return fmt::format("--cp {}", ranks(m.layout, Group::context));
-    case Remedy::more_expert_ranks:
-      return fmt::format("--ep {}", ranks(m.layout, Group::expert));
-    case Remedy::more_sharding:
-      return fmt::format("--zero {}", static_cast<int>(m.layout.zero));
-    case Remedy::adam8bit:
-      return "--optimizer adam8bit";
-    case Remedy::bf16_gradients:
-      return "--gradient-bytes 2";
-    case Remedy::offloaded_activations:
-    case Remedy::offloaded_optimizer:
-    case Remedy::offloaded_weights:
-      return "--offload " + offload_text(m.plan.offload);
-  }
-  return "";
-}
-
-/// That, and what has to be said differently with it.
-std::string remedy_option(const Request& r, const Remedied& m) {
-  std::string s = changed_option(m);
-  if (r.gave("--dp") && m.layout.dp != r.layout.dp) s += fmt::format(" --dp {}", m.layout.dp);
-  if (r.gave("--gpus") && devices(m.layout) != devices(r.layout)) s += fmt::format(" --gpus {}", devices(m.layout));
-  const bool batch_follows = !r.gave("--global-batch");
-  if (batch_follows && m.plan.global_batch != mul(m.plan.micro_batch, replicas(m.layout)))
-    s += fmt::format(" --global-batch {}", m.plan.global_batch);
-  return s;
 }
 
 /// The smallest changes that make a plan fit, the one that costs least first; where its tensors fit and a process does
