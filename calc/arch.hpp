@@ -180,7 +180,9 @@ struct Arch : Mixer {
   Count mlp_width = 0;  ///< 0 where no layer has a dense MLP of that width
   InPlace<LayerMlp, 2> mlps;
   bool mlp_bias = false;
-  Moe moe;  ///< moe.experts = 0: dense
+  bool mlp_shift = false;  ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
+                           ///< shares (RWKV)
+  Moe moe;                 ///< moe.experts = 0: dense
 
   Count streams =
       1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)

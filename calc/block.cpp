@@ -203,7 +203,7 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   const Mixer& m = b.mixer();
   if (kind.linear) return linear_attention(b, x);
   if (m.recurrent.kind == RecurrentKind::none) return attention(b, kind, x);
-  const TensorId y = recurrence(b, x);
+  const TensorId y = recurrence(b, kind, x);
   if (m.attention == AttentionKind::none) return y;
   const TensorId z = attention(b, kind, x);
   return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, y, z, b.arch().hidden);

@@ -41,13 +41,28 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// Layers without keys and values of their own find those of a layer before them, and these fit.
+/// RWKV-7's values are mixed with those of a layer of its kind; neither has attention besides.
+void check_values(const Mixer& reader, Count layer, const Mixer* source, const Check& check) {
+  const bool alone = reader.attention == AttentionKind::none && source && source->attention == AttentionKind::none;
+  const bool fits = alone && source->recurrent.gives_values() && source->recurrent.heads == reader.recurrent.heads &&
+                    source->recurrent.head_dim == reader.recurrent.head_dim;
+  check.that(fits,
+             fmt::format("layer {} mixes its values with those of the last layer before it that has no value_rank, "
+                         "but there is none, or it has other heads, or attention besides; give one",
+                         layer));
+}
+
+/// Layers that read keys and values, or values alone, of another find those of a layer before them, and these fit.
 void check_sharing(const Arch& a, const Check& check) {
   const LayerKinds kinds = layer_kinds(a);
   const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds.kinds[kind_index(kinds, layer)].mixer); };
   for (Count i = 0; i < a.layers; ++i) {
     const Mixer& reader = mixer(i);
-    if (!reader.shared_kv) continue;
+    if (!reader.reads_kv()) continue;
+    if (reader.recurrent.reads_values()) {
+      check_values(reader, i, kv_source(kinds, i) < 0 ? nullptr : &mixer(kv_source(kinds, i)), check);
+      continue;
+    }
     check.that(reader.attention == AttentionKind::grouped, "shared_kv is for grouped attention; remove it");
     const Count source = kv_source(kinds, i);
     const bool fits = source >= 0 && mixer(source).kv_heads == reader.kv_heads &&
@@ -198,6 +213,8 @@ void check_mlp(const Arch& a, const Check& check) {
              fmt::format("{}, so nothing uses the mlp width; remove it",
                          lists ? "every layer has experts or is in \"mlps\"" : "every layer has experts"));
   if (dense) check.size(a.mlp_width, "the mlp width");
+  check.that(!a.mlp_shift || !a.has_experts(),
+             "the mlp's shift is true, but experts read no token before their own; remove one of the two");
 }
 
 void check_shortcut(const Arch& a, const Check& check) {

@@ -73,6 +73,7 @@ void read_mlp(const Object& o, Arch& a) {
   a.mlp_width = o.positive_or("width", 0);
   a.activation = choice<Activation>(o, "activation");
   a.mlp_bias = o.flag("bias");
+  a.mlp_shift = o.flag_or("shift", false);
   o.refuse_unread();
 }
 
@@ -238,6 +239,7 @@ Value mlp_json(const Arch& a) {
   if (a.mlp_width > 0) v["width"] = a.mlp_width;
   v["activation"] = name(a.activation);
   v["bias"] = a.mlp_bias;
+  if (a.mlp_shift) v["shift"] = true;
   return v;
 }
 

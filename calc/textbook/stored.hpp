@@ -72,9 +72,9 @@ class StoredTable {
     if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
     if (has(s_.L_r)) recurrent();
-    if (has(s_.L_d)) mlp(s_.L_d, s_.cut(s_.F));
+    if (has(s_.L_d)) dense(s_.L_d, s_.cut(s_.F));
     for (const MlpLayers<N>& other : s_.mlps)
-      if (has(other.L)) mlp(other.L, s_.cut(other.F));
+      if (has(other.L)) dense(other.L, s_.cut(other.F));
     if (has(s_.L_m)) experts();
     if (a_.per_layer.width > 0) per_layer_input();
   }
@@ -311,6 +311,12 @@ class StoredTable {
         all(N(mixer_.recurrent.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
         if (mixer_.recurrent.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
         return;
+      case RecurrentKind::rwkv7:  // six mixes; r, k twice, v, decay, learning rate, removed key, o, normed o, gate,
+                                  // product; where values are mixed their share and the mix; ranks, twice under tanh
+                                  // and sigmoid
+        all(N(6) * s_.D + N(has(r.R_v) ? 13 : 11) * values + N(2) * (r.R + r.R_g) + r.R_a + r.R_v);
+        statistics(s_.L_r, Tokens::all, heads, false);
+        return statistics(s_.L_r, Tokens::all, heads, true);
       case RecurrentKind::short_convolution:  // b, x, their product, c, the convolution, the second product
         return all(N(6) * values);
     }
@@ -323,6 +329,11 @@ class StoredTable {
     return m_.glu == GluStore::all ? 4 : 3;
   }
   void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
+  /// A dense one, with the mix of tokens that it reads.
+  void dense(const N& layers, const N& width) {
+    if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
+    mlp(layers, width);
+  }
 
   /// Tensors of the experts: router logits, probabilities and gates in float32; tokens as dispatched and as returned.
   void experts() {
@@ -336,7 +347,7 @@ class StoredTable {
       statistics(s_.L_m, Tokens::mine, 1, false);
     }
     if (m.beside_dense) {  // both results before their norms
-      mlp(s_.L_m, s_.cut(s_.F));
+      dense(s_.L_m, s_.cut(s_.F));
       numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
       statistics(s_.L_m, Tokens::mine, 3, centred());
     }
@@ -432,6 +443,10 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Re
   };
   add(s.L, Tokens::mine, s.n_h * s.D);
   over_parts(s, [&](const Sizes<N>& of) {
+    if (has_states(of.mixer.recurrent) && !(of.L_k == N(0))) {  // values of a recurrence
+      add(of.L_k, Tokens::all, of.cut(of.r.H) * of.r.P);
+      return of.L_k;
+    }
     const N each = of.d_v == of.d_h ? N(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
     if (!(of.L_k == N(0))) add(of.L_k, Tokens::all, each);
     return of.L_k;

@@ -264,6 +264,15 @@ class WeightTable {
     matrix(Component::attention, s_.L_r, 1, s_.D, s_.r.R, Place::whole);
     matrix(Component::attention, s_.L_r, 1, s_.r.R, width);
   }
+  /// The same whose first matrix is for the heads of every rank, and with a bias.
+  void between_ranks(const N& rank, const N& width) {
+    matrix(Component::attention, s_.L_r, 1, s_.D, rank, Place::shared);
+    matrix(Component::attention, s_.L_r, 1, rank, width);
+  }
+  void biased_rank(const N& rank, const N& width) {
+    between_ranks(rank, width);
+    learned(1, width);
+  }
   void recurrent() {
     const RecurrentSizes<N>& r = s_.r;
     const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
@@ -306,6 +315,17 @@ class WeightTable {
         learned(3, heads);
         if (m_.recurrent.gated_norm) inner_norm(s_.L_r, 1, values);
         break;
+      case RecurrentKind::rwkv7:  // mixes; r, k, v; decay, learning rate, share of values, gate; k_k; k_a, r_k; norms
+        vector(Component::attention, s_.L_r, 6, s_.D, Place::shared);
+        projection(values, 3);
+        biased_rank(r.R, values);
+        biased_rank(r.R_a, values);
+        if (has(r.R_v)) biased_rank(r.R_v, values);
+        between_ranks(r.R_g, values);
+        inner_norm(s_.L_r, 1, values);
+        learned(2, values);
+        inner_norm(s_.L_r, 2, values);
+        break;
       case RecurrentKind::short_convolution:
         projection(values, 3);
         convolution(values);
@@ -335,6 +355,7 @@ class WeightTable {
     if (a_.activation == Activation::xielu) vector(c, layers, 1, 2);
   }
   void dense(const N& layers, const N& width) {
+    if (a_.mlp_shift) vector(Component::mlp, layers, 1, s_.D, Place::shared);
     mlp({.component = Component::mlp, .layers = layers}, s_.D, s_.cut(width), a_.mlp_bias);
     learned_activation(Component::mlp, layers);
   }

@@ -157,9 +157,10 @@ Activation named_activation(const Config& c, const std::string& name) {
   // transformers/activations.py, ACT2FN. Some cost what silu costs: quick_gelu, x sigmoid(1.702 x); swigluoai, the same
   // of a clamped gate whose factor is the other half + 1 (gpt-oss, MiniMax-M3); situ (Kimi K3), whose two factors are
   // kept within bounds by tanh.
-  static constexpr std::array<std::pair<std::string_view, Activation>, 17> known = {{
+  static constexpr std::array<std::pair<std::string_view, Activation>, 18> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},
+      {"sqrelu", Activation::relu_squared},
       {"gelu", Activation::gelu},
       {"gelu_python", Activation::gelu},
       {"gelu_10", Activation::gelu},

@@ -136,6 +136,9 @@ constexpr LayerSize layer_sizes[] = {
     {"d_k", "width of its keys, or its state per channel"},
     {"t_c", "taps of its convolutions"},
     {"r_h", "rank inside it"},
+    {"r_a", "rank of its learning rate"},
+    {"r_g", "rank of its gate"},
+    {"r_v", "rank of the share of earlier values"},
     {"n_z", "learned logarithms of its decays"},
     {"c_h", "tokens that its kernels take at once"},
 };

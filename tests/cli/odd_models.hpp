@@ -214,6 +214,28 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mixers.push(pooled);
             a.local = {{100}, LayerSet::every(0, 4, 7)};
           }),
+      odd("RWKV-7, two of whose layers hand on their values, MLPs that mix tokens",
+          [](Arch& a) {
+            a.attention = AttentionKind::none;
+            a.recurrent = {.kind = RecurrentKind::rwkv7,
+                           .heads = 8,
+                           .head_dim = 14,
+                           .key_heads = 8,
+                           .key_dim = 14,
+                           .rank = 9,
+                           .step_rank = 5,
+                           .gate_rank = 11,
+                           .value_rank = 3,
+                           .chunk = 16};
+            a.embedding_norm = a.mlp_shift = true;
+            a.activation = Activation::relu_squared;
+            a.position = Position::none;
+            LayerMixer giving;
+            static_cast<Mixer&>(giving) = a;
+            giving.recurrent.value_rank = 0;
+            giving.layers = LayerSet::every(0, 3, 7);
+            a.mixers.push(giving);
+          }),
       odd("linear attention alone",
           [](Arch& a) {
             a.linear_layers = LayerSet::all(7);
