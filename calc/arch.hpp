@@ -186,6 +186,10 @@ struct Arch : Mixer {
 
   Count streams =
       1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)
+  bool altup = false;  ///< the streams are predicted before a layer, which reads the first, and corrected by its result
+                       ///< (alternating updates, arXiv:2301.13310; Gemma 3n)
+  Count laurel_rank =
+      0;  ///< beside attention a low rank of its input, under a norm (LAuReL, arXiv:2411.07501); 0: none
 
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;
@@ -210,6 +214,8 @@ struct Arch : Mixer {
   Mtp mtp;  ///< beside the model, in none of its counts
 
   constexpr bool operator==(const Arch&) const = default;
+  /// Whether residual streams are mixed around every half of a layer.
+  constexpr bool hyper_connected() const { return streams > 1 && !altup; }
   constexpr bool has_experts() const { return moe.experts > 0; }
   /// Whether every token sees later ones, so that nothing is generated token by token.
   constexpr bool is_encoder() const { return bidirectional && !has_cross_attention(); }

@@ -373,6 +373,12 @@ double forward_touches(PointwiseKind k, Count top_k) {
       return 1 + 1 / d(top_k);
     case PointwiseKind::spread:
       return 2 + 1 / d(top_k);
+    case PointwiseKind::predict:
+    case PointwiseKind::stack:
+    case PointwiseKind::first:
+      return 2;
+    case PointwiseKind::share:
+      return 2 + 1 / d(top_k);
     case PointwiseKind::blend:
       return 4;
     case PointwiseKind::bonus:
@@ -404,6 +410,13 @@ double backward_touches(PointwiseKind k, Count top_k) {
       return 1 + 1 / d(top_k);
     case PointwiseKind::spread:
       return 3 + 2 / d(top_k);
+    case PointwiseKind::first:
+      return 2;
+    case PointwiseKind::predict:
+    case PointwiseKind::stack:
+      return 3;
+    case PointwiseKind::share:
+      return 2 + 1 / d(top_k);
     case PointwiseKind::blend:
       return 7;
     case PointwiseKind::bonus:

@@ -49,6 +49,8 @@ Held held(const Pointwise& s, const Pricing& p) {
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
     case PointwiseKind::gather:
+    case PointwiseKind::predict:
+    case PointwiseKind::stack:
       return {.needs = {{true, true}}};
     case PointwiseKind::spread:
     case PointwiseKind::blend:
@@ -70,6 +72,8 @@ Held held(const Pointwise& s, const Pricing& p) {
     case PointwiseKind::rope:
     case PointwiseKind::dispatch:
     case PointwiseKind::repeat:
+    case PointwiseKind::first:
+    case PointwiseKind::share:
       return {};
   }
   return {};

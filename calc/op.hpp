@@ -200,14 +200,19 @@ enum class PointwiseKind : std::uint8_t {
              ///< it
   repeat,    ///< copies a token to all residual streams: keeps nothing
   gather,    ///< weighted sum of the residual streams: keeps them and their weights
-  spread     ///< mixes the residual streams and adds a weighted result to each: keeps all three
+  spread,    ///< mixes the residual streams and adds a weighted result to each: keeps all three
+  predict,   ///< adds mixes of the residual streams to each: keeps them and their weights
+  stack,     ///< residual streams: a token, and projections of it at its magnitude: keeps both
+  first,     ///< copies the first residual stream: keeps nothing
+  share      ///< adds a tensor to all residual streams but the first: keeps nothing
 };
 
 /// Element-wise work on (rows, width) outputs.
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k = 0;          ///< route, dispatch, mix, combine; residual streams of repeat, gather, spread
+  Count top_k = 0;          ///< route, dispatch, mix, combine; residual streams of repeat, gather, spread,
+                            ///< predict, stack, share
   Count weights = 0;        ///< learned numbers (xIELU: 2)
   bool per_number = false;  ///< of these, one for each of the width
   constexpr bool operator==(const Pointwise&) const = default;

@@ -57,6 +57,11 @@ const Arch& runnable(const Arch& a, const Backend& b) {
     throw InputError(
         "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "
         "but not run");
+  if (a.altup)
+    throw InputError(
+        "the reference transformer has no alternating updates, which this model uses; its numbers can be calculated "
+        "but "
+        "not run");
   if (a.mlp_shift)
     throw InputError(
         "the reference transformer has no MLPs that mix tokens, which this model uses; its numbers can be calculated "

@@ -228,12 +228,32 @@ void check_shortcut(const Arch& a, const Check& check) {
       "a shortcut block has four norms before its four sub-layers; norm placement must be \"pre\", and 4 per layer");
 }
 
+/// Of Gemma 3n's layers, whose sub-layers have two norms each.
+void check_alternating(const Arch& a, const Check& check) {
+  check.size(a.laurel_rank, "the laurel_rank", 0);
+  check.that(
+      a.streams > 1 && a.per_layer.width > 0,
+      "alternating updates are of several residual streams and layers with inputs of their own; give \"streams\" "
+      "and \"layered_input\", or remove \"altup\"");
+  check.that(
+      a.residual_block == 0 && !a.output_scale && !a.bidirectional && a.position != Position::relative,
+      "alternating updates are for decoders without mixed residuals, layer scales and relative positions; remove "
+      "these, or \"altup\"");
+  for (const LayerKind& kind : layer_kinds(a))
+    check.that(kind.has_mlp() && !a.mixer(kind.mixer).is_empty(),
+               fmt::format("layer {} lacks a mixer or an MLP, which alternating updates are around; give it both",
+                           kind.first));
+}
+
 void check_streams(const Arch& a, const Check& check) {
   check.size(a.streams, "the number of residual streams", 1, 64);
   check.size(mul(a.streams, a.hidden), "the width of all residual streams");
-  check.that(a.streams == 1 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
+  const bool before = a.norm_placement == NormPlacement::pre || (a.altup && a.norm_placement == NormPlacement::both);
+  check.that(a.streams == 1 || (a.block == BlockKind::serial && before),
              "several residual streams are for serial blocks with their norms before the sub-layers; block must be "
              "\"serial\" and norm placement \"pre\"");
+  if (a.altup) return check_alternating(a, check);
+  check.that(a.laurel_rank == 0, "laurel_rank is for alternating updates; give \"altup\": true");
   check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
                                 !a.moe.beside_dense && !a.bidirectional && a.position != Position::relative),
              "several residual streams are for decoders without mixed residuals, per-layer inputs, layer scales, dense "

@@ -154,6 +154,8 @@ Arch read_arch(const Object& o) {
   a.context = o.positive("context");
   a.embedding_width = o.positive_or("embedding_width", a.hidden);
   a.streams = o.positive_or("streams", 1);
+  a.altup = o.flag_or("altup", false);
+  a.laurel_rank = o.count_or("laurel_rank", 0);
   a.block = choice<BlockKind>(o, "block");
   read_attention(o.object("attention"), a.hidden, a);
   if (o.has("recurrent")) a.recurrent = read_recurrent(o.object("recurrent"));
@@ -303,6 +305,8 @@ void put_arch(Value& v, const Arch& a) {
   v["context"] = a.context;
   if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
   if (a.streams > 1) v["streams"] = a.streams;
+  if (a.altup) v["altup"] = true;
+  if (a.laurel_rank > 0) v["laurel_rank"] = a.laurel_rank;
   v["block"] = name(a.block);
   v["attention"] = attention_json(a);
   if (a.recurrent.kind != RecurrentKind::none) v["recurrent"] = recurrent_json(a.recurrent);

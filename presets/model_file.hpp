@@ -3,7 +3,8 @@
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
 ///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden), "streams"?  (residual ones,
-///   default: 1),  "block": serial | parallel |
+///   default: 1),  "altup"?  (they are predicted and corrected, not mixed),  "laurel_rank"?  (of a low rank beside
+///   attention),  "block": serial | parallel |
 ///   shortcut,
 ///   "attention": ATTENTION, "recurrent"?: RECURRENT  (beside the attention, or alone where its kind is none),
 ///   "sliding_window"?: { "window", "layers": PATTERN }  or  "chunked_attention"?: { "chunk", "layers": PATTERN },

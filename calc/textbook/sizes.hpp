@@ -74,8 +74,10 @@ struct Sizes {
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
   N n_h = 1;                           ///< residual streams
+  N r_l = 0;                           ///< rank beside attention
   std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
   bool all_have_mlp = true;
+  bool alternates = false;  ///< residual streams under alternating updates
   bool shifts_mlp = false;  ///< dense MLPs read a mix of two tokens
   N T;
   std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
@@ -214,8 +216,10 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.D_e = a.embedding_width == 0 || a.embedding_width == a.hidden ? s.D : letter("D_e", a.embedding_width);
   detail::set_mixer(s, a, a.local.reach, letter);
   if (a.streams > 1) s.n_h = letter("n_h", a.streams);
+  if (a.laurel_rank > 0) s.r_l = letter("r_l", a.laurel_rank);
   s.F = letter("F", a.mlp_width);
   s.shifts_mlp = a.mlp_shift;
+  s.alternates = a.altup;
   s.F_e = letter("F_e", a.moe.width);
   s.F_s = letter("F_s", a.moe.shared_width);
   s.n_E = letter("n_E", a.moe.experts);

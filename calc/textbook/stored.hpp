@@ -77,6 +77,7 @@ class StoredTable {
       if (has(other.L)) dense(other.L, s_.cut(other.F));
     if (has(s_.L_m)) experts();
     if (a_.per_layer.width > 0) per_layer_input();
+    if (a_.altup) alternating();
   }
   /// The residual stream before the gate; gate, act(gate) and product, less fused or recomputed; its projection before
   /// the norm.
@@ -84,6 +85,24 @@ class StoredTable {
     const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
     statistics(s_.L_p, Tokens::mine, 1, centred());
+  }
+  /// Streams and predictions, which is two norms' input; numbers of the router before and behind tanh, for each; their
+  /// weights. The layer's result, before and behind the norm; the first stream before its factors, in place of a
+  /// residual stream before the gate. A low rank and what is made of it.
+  void alternating() {
+    const N n = s_.n_h;
+    numbers(s_.L_p, Tokens::mine, N(2) * n * s_.D - s_.D);
+    numbers(s_.L_p, Tokens::mine, N(4) * s_.D + N(5) * n + n * n);
+    statistics(s_.L_p, Tokens::mine, 2, false);
+    if (a_.laurel_rank == 0) return;
+    numbers(s_.L_p, Tokens::mine, s_.r_l + s_.D);
+    statistics(s_.L_p, Tokens::mine, 1, centred());
+  }
+  /// Projections of all streams but the first, cut row by row.
+  void projected_streams() {
+    const N rows = m_.B * m_.S * (s_.n_h - N(1));
+    visit_(Stored<N>{
+        .layers = 1, .each = s_.D, .in_block = false, .rows = m_.sequence_parallel ? quotient_up(rows, s_.T) : rows});
   }
   void attention() {
     if (mixer_.attention == AttentionKind::compressed) return compressed();
@@ -115,6 +134,10 @@ class StoredTable {
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
     if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D);
+    if (a_.altup) {  // the embedding and what is projected of it
+      once(Tokens::scattered, true, s_.D);
+      projected_streams();
+    }
     if (a_.per_layer.width == 0) return;
     once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
     if (m_.norm_stats)                               // a float32 per token and layer, cut row by row
@@ -152,7 +175,7 @@ class StoredTable {
   }
   /// `each` halves of a serial block in some layers.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
-    if (a_.streams > 1) {  // the streams, their weights, and the result that is spread
+    if (a_.hyper_connected()) {  // the streams, their weights, and the result that is spread
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
       numbers(layers, Tokens::scattered, N(each) * s_.D);
     }
@@ -374,7 +397,11 @@ class StoredTable {
       once(Tokens::mine, false, N(4) * s_.n_M);
     }
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
-    if (a_.streams > 1) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
+    if (a_.hyper_connected()) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
+    if (a_.altup) {
+      once(Tokens::mine, true, s_.n_h * s_.D);
+      projected_streams();
+    }
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     if (narrow()) once(Tokens::mine, true, s_.D_e);
     if (m_.log_sum_exps) once(Tokens::all, false, 4);

@@ -126,7 +126,9 @@ Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
     c.refuse(fmt::format("hidden size {} is no multiple of {} heads, and no head_dim is given; give one", a.hidden,
                          a.heads));
   if (a.head_dim == 0) a.head_dim = a.hidden / a.heads;
-  a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size", "d_ff"}, d.mlp);
+  const json::Value* widths = c.find("intermediate_size");  // a list where layers differ (Gemma 3n)
+  if (widths == nullptr || !widths->is_array())
+    a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size", "d_ff"}, d.mlp);
   if (!c.has("padded_vocab_size")) a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
   a.context = c.first_size({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, d.context);
   a.tied_head = c.flag("tie_word_embeddings", d.tied);

@@ -107,6 +107,8 @@ class Writer {
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
       case PointwiseKind::gather:
         return moved(Expr(1) + letter("n_h", "residual streams", s.top_k), s.rows, s.width);
+      case PointwiseKind::share:
+        return moved(Expr(2) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
       case PointwiseKind::repeat:
         return moved(Expr(1) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
       case PointwiseKind::spread:
@@ -116,6 +118,9 @@ class Writer {
       case PointwiseKind::scale:
       case PointwiseKind::route:
       case PointwiseKind::dispatch:
+      case PointwiseKind::predict:
+      case PointwiseKind::stack:
+      case PointwiseKind::first:
         break;
     }
     return moved(2, s.rows, s.width);

@@ -135,6 +135,26 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mlps.push({500, LayerSet::every(4, 1, 7)});
             a.per_layer = {.rows = 333, .width = 10};
           }),
+      odd("residual streams under alternating updates, a low rank beside attention, shared keys and values",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::per_head;
+            a.value_norm = a.altup = true;
+            a.streams = 3;
+            a.laurel_rank = 5;
+            a.norm = NormKind::rms_norm;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            a.mlp = MlpKind::gated;
+            a.local = {{100}, LayerSet::every(0, 1, 4)};
+            LayerMixer sharing;
+            static_cast<Mixer&>(sharing) = a;
+            sharing.shared_kv = true;
+            sharing.reach.tokens = 100;
+            sharing.layers = LayerSet::every(4, 1, 7);
+            a.mixers.push(sharing);
+            a.per_layer = {.rows = 333, .width = 10};
+            a.tied_head = true;
+          }),
       odd("experts beside a dense MLP, keys that are values",
           [](Arch& a) {
             a.qk_norm = QkNorm::per_head;
