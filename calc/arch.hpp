@@ -180,10 +180,16 @@ struct Arch : Mixer {
   Count mlp_width = 0;  ///< 0 where no layer has a dense MLP of that width
   InPlace<LayerMlp, 2> mlps;
   bool mlp_bias = false;
-  Moe moe;  ///< moe.experts = 0: dense
+  bool mlp_shift = false;  ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
+                           ///< shares (RWKV)
+  Moe moe;                 ///< moe.experts = 0: dense
 
   Count streams =
       1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)
+  bool altup = false;  ///< the streams are predicted before a layer, which reads the first, and corrected by its result
+                       ///< (alternating updates, arXiv:2301.13310; Gemma 3n)
+  Count laurel_rank =
+      0;  ///< beside attention a low rank of its input, under a norm (LAuReL, arXiv:2411.07501); 0: none
 
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;
@@ -208,6 +214,8 @@ struct Arch : Mixer {
   Mtp mtp;  ///< beside the model, in none of its counts
 
   constexpr bool operator==(const Arch&) const = default;
+  /// Whether residual streams are mixed around every half of a layer.
+  constexpr bool hyper_connected() const { return streams > 1 && !altup; }
   constexpr bool has_experts() const { return moe.experts > 0; }
   /// Whether every token sees later ones, so that nothing is generated token by token.
   constexpr bool is_encoder() const { return bidirectional && !has_cross_attention(); }

@@ -1,5 +1,6 @@
 #include "calc/block.hpp"
 
+#include "calc/block/altup.hpp"
 #include "calc/block/compressed.hpp"
 #include "calc/block/cross.hpp"
 #include "calc/block/indexer.hpp"
@@ -203,7 +204,7 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   const Mixer& m = b.mixer();
   if (kind.linear) return linear_attention(b, x);
   if (m.recurrent.kind == RecurrentKind::none) return attention(b, kind, x);
-  const TensorId y = recurrence(b, x);
+  const TensorId y = recurrence(b, kind, x);
   if (m.attention == AttentionKind::none) return y;
   const TensorId z = attention(b, kind, x);
   return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, y, z, b.arch().hidden);
@@ -260,7 +261,7 @@ TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component
 template <typename F>
 TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
-  if (a.streams > 1) return streamed_layer(b, names, c, x, f);
+  if (a.hyper_connected()) return streamed_layer(b, names, c, x, f);
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
   TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, b.tokens()), b.tokens()) : x);
@@ -298,6 +299,22 @@ void shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   b.pointwise("block.shortcut_add", mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
 }
 
+/// A serial layer of the first of several residual streams, with a low rank beside attention; its input of its own goes
+/// to the other streams.
+void alternating_block(SegmentBuilder& b, const LayerKind& kind) {
+  TensorId beside = no_tensor;
+  const TensorId predicted = predicted_streams(b, block_input);
+  TensorId x = sub_layer(b, attention_names, attn, predicted, [&](TensorId in) {
+    if (b.arch().laurel_rank > 0) beside = laurel(b, in);
+    return mixed(b, kind, in);
+  });
+  if (beside != no_tensor)
+    x = b.pointwise("laurel.sum", mlp, PointwiseKind::add, Split::tokens, x, beside, b.arch().hidden);
+  x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
+  const TensorId corrected = corrected_streams(b, predicted, x);
+  shared_with_streams(b, corrected, per_layer_input(b, first_stream(b, corrected)));
+}
+
 }  // namespace
 
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
@@ -309,6 +326,10 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   }
   if (a.block == BlockKind::shortcut) {
     shortcut_block(b, kind);
+    return b.ops();
+  }
+  if (a.altup) {
+    alternating_block(b, kind);
     return b.ops();
   }
   TensorId x = block_input;

@@ -247,15 +247,27 @@ Learned learned(const Pool& s) {
 
 // ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
 // Done are the products of it, token by token or C tokens at once, per token and head of N x P:
-//   token by token   4 N P, and 2 N P more by the delta rule
+//   token by token   4 N P, 2 N P more by the delta rule, and 2 N P more where it removes by a key of its own
 //   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
 //                                            updated (arXiv:2412.06464; the inverse of the system itself left out)
+//   removal          8 C N + 8 C P + 8 N P   as delta, with scores, values and updates of both keys (arXiv:2503.14456)
 //   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
 // The last chunk may have fewer tokens. Half of the C x C scores are masked, but multiplied. Element-wise decays,
 // normalised queries and keys are left out. Backward has two products for each, and runs again all but the reading of
-// the state (2 N P, and of a chunk 2 C P): states and scores are not kept.
+// the state (2 N P, and of a chunk 2 C P, of both keys 4 C P): states and scores are not kept.
 
-Count passes(StateRule rule) { return rule == StateRule::sum ? 2 : rule == StateRule::state_space ? 3 : 4; }
+/// Factors of the products above, and of those of a chunk that give the output.
+struct RuleWork {
+  Count state, scores, values, reading;
+};
+RuleWork rule_work(StateRule rule) {
+  if (rule == StateRule::delta) return {6, 4, 4, 2};
+  return rule == StateRule::removal ? RuleWork{8, 8, 8, 4} : RuleWork{4, 2, 2, 2};
+}
+/// Heads whose scores are their own: without a delta rule those of a group share theirs.
+Count scored_heads(const LinearAttention& s) {
+  return s.rule == StateRule::delta || s.rule == StateRule::removal ? s.heads : s.key_heads;
+}
 Flops recurrent_flops(const LinearAttention& s) { return flops(mul(2, passes(s.rule)), s.rows(), s.state()); }
 /// The sum of C over all tokens of the sequences: of C^2 over all chunks.
 Count chunk_places(const LinearAttention& s) {
@@ -265,14 +277,15 @@ Count chunk_places(const LinearAttention& s) {
 /// Products with the state, and with a chunk's values, that give the output.
 Flops reading_flops(const LinearAttention& s) {
   const Flops state = flops(2, s.rows(), s.state());
-  return tokens_at_once(s) == 1 ? state : state + flops(2, chunk_places(s), s.heads, s.head_dim);
+  if (tokens_at_once(s) == 1) return state;
+  return state + flops(rule_work(s.rule).reading, chunk_places(s), s.heads, s.head_dim);
 }
 Flops state_flops(const LinearAttention& s) {
-  const bool is_delta = s.rule == StateRule::delta;
-  const Flops state = flops(is_delta ? 6 : 4, s.rows(), s.state());
+  const RuleWork w = rule_work(s.rule);
+  const Flops state = flops(w.state, s.rows(), s.state());
   if (tokens_at_once(s) == 1) return state;
-  const Count keys = is_delta ? mul(4, s.heads, s.key_dim) : mul(2, s.key_heads, s.key_dim);
-  return state + flops(chunk_places(s), add(keys, mul(is_delta ? 4 : 2, s.heads, s.head_dim)));
+  const Count scores = mul(w.scores, scored_heads(s), s.key_dim), values = mul(w.values, s.heads, s.head_dim);
+  return state + flops(chunk_places(s), add(scores, values));
 }
 double linear_numbers(const LinearAttention& s) { return d(s.rows()) * d(add(s.inputs(), mul(s.heads, s.head_dim))); }
 
@@ -319,6 +332,23 @@ Learned learned(const Convolution& s) {
   return {.total = all, .matmul = taps, .factored = all};
 }
 
+// ---- Shift: element-wise. Forward reads a token once for all mixes; backward reads it and their gradients, and writes
+// its own. A pass behind cached tokens reads the last one and replaces it.
+
+Cost forward(const Shift& s, const Pricing& p, const Stored& w) {
+  const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);
+  const double state = p.cached ? 2 * bytes(p.activation, d(s.sequences) * d(s.width)) : 0;
+  return {.moved = {.weights = bytes(w.vector, d(s.learned())),
+                    .cache = state,
+                    .activations = bytes(p.activation, (1 + mixes) * n)}};
+}
+Cost backward_input(const Shift& s, const Pricing& p, const Stored& w) {
+  const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);
+  return {.moved = {.weights = bytes(w.vector, d(s.learned())) + gradient_traffic(p, d(s.learned())),
+                    .activations = bytes(p.activation, (2 + mixes) * n)}};
+}
+Learned learned(const Shift& s) { return {.total = s.learned(), .factored = s.learned()}; }
+
 // ---- Pointwise: bytes only. Numbers read and written per number of the output.
 
 double forward_touches(PointwiseKind k, Count top_k) {
@@ -343,6 +373,16 @@ double forward_touches(PointwiseKind k, Count top_k) {
       return 1 + 1 / d(top_k);
     case PointwiseKind::spread:
       return 2 + 1 / d(top_k);
+    case PointwiseKind::predict:
+    case PointwiseKind::stack:
+    case PointwiseKind::first:
+      return 2;
+    case PointwiseKind::share:
+      return 2 + 1 / d(top_k);
+    case PointwiseKind::blend:
+      return 4;
+    case PointwiseKind::bonus:
+      return 6;
   }
   return 0;
 }
@@ -370,6 +410,17 @@ double backward_touches(PointwiseKind k, Count top_k) {
       return 1 + 1 / d(top_k);
     case PointwiseKind::spread:
       return 3 + 2 / d(top_k);
+    case PointwiseKind::first:
+      return 2;
+    case PointwiseKind::predict:
+    case PointwiseKind::stack:
+      return 3;
+    case PointwiseKind::share:
+      return 2 + 1 / d(top_k);
+    case PointwiseKind::blend:
+      return 7;
+    case PointwiseKind::bonus:
+      return 11;
   }
   return 0;
 }
@@ -414,6 +465,7 @@ Cost backward_weight(const IndexScores&, const Pricing&, const Stored&) { return
 Cost backward_weight(const Pool&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const LinearAttention&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Convolution&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const Shift&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Pointwise&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Loss&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Collective&, const Pricing&, const Stored&) { return {}; }
@@ -428,6 +480,7 @@ Count out_elements(const IndexScores&) { return 0; }  // indices, see result_byt
 Count out_elements(const Pool& s) { return mul(s.pooled(), s.width); }
 Count out_elements(const LinearAttention& s) { return mul(s.rows(), s.heads, s.head_dim); }
 Count out_elements(const Convolution& s) { return mul(s.rows(), s.channels); }
+Count out_elements(const Shift& s) { return mul(s.rows(), s.mixes, s.width); }
 Count out_elements(const Pointwise& s) { return mul(s.rows, s.width); }
 Count out_elements(const Loss&) { return 0; }
 Count out_elements(const Collective& s) { return s.out_elements; }
@@ -436,7 +489,8 @@ Count out_elements(const Collective& s) { return s.out_elements; }
 
 double functions(const Loss& s, bool) { return d(s.rows) * d(s.vocabulary); }
 double functions(const Pointwise& s, bool is_backward) {
-  const bool activates = s.kind == PointwiseKind::activate || s.kind == PointwiseKind::gate;
+  const bool activates =
+      s.kind == PointwiseKind::activate || s.kind == PointwiseKind::gate || s.kind == PointwiseKind::blend;
   return activates ? (is_backward ? 2 : 1) * d(s.rows) * d(s.width) : 0;
 }
 double functions(const Lookup&, bool) { return 0; }
@@ -449,6 +503,7 @@ double functions(const LinearAttention&, bool) { return 0; }
 double functions(const Convolution& s, bool is_backward) {
   return s.activated ? (is_backward ? 2 : 1) * d(s.rows()) * d(s.channels) : 0;
 }
+double functions(const Shift&, bool) { return 0; }
 double functions(const Collective&, bool) { return 0; }
 
 }  // namespace

@@ -39,8 +39,9 @@ Held held(const Attention& s, const Pricing& p) {
 Held held(const IndexScores&, const Pricing&) { return {.needs = {{true, true, true}, true}}; }
 Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
 /// States at the ends of chunks are found again in backward.
-Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true}}}; }
+Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true, true}}}; }
 Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
+Held held(const Shift&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
     case PointwiseKind::scale:  // its result is what the next layer kept until now
@@ -48,9 +49,14 @@ Held held(const Pointwise& s, const Pricing& p) {
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
     case PointwiseKind::gather:
+    case PointwiseKind::predict:
+    case PointwiseKind::stack:
       return {.needs = {{true, true}}};
     case PointwiseKind::spread:
+    case PointwiseKind::blend:
       return {.needs = {{true, true, true}}};
+    case PointwiseKind::bonus:
+      return {.needs = {{true, true, true, true, true}}};
     case PointwiseKind::activate:
       return {.needs = {{true}}};
     case PointwiseKind::add_own:
@@ -66,6 +72,8 @@ Held held(const Pointwise& s, const Pricing& p) {
     case PointwiseKind::rope:
     case PointwiseKind::dispatch:
     case PointwiseKind::repeat:
+    case PointwiseKind::first:
+    case PointwiseKind::share:
       return {};
   }
   return {};
@@ -96,6 +104,7 @@ Bytes weight_bytes(const LinearAttention& s, const Stored& w) { return bytes_of(
 Bytes weight_bytes(const Convolution& s, const Stored& w) {
   return bytes_of(w.vector, mul(s.channels, s.taps + (s.bias ? 1 : 0)));
 }
+Bytes weight_bytes(const Shift& s, const Stored& w) { return bytes_of(w.vector, s.learned()); }
 Bytes weight_bytes(const Loss&, const Stored&) { return {}; }
 Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 
@@ -122,6 +131,7 @@ CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = 
 CacheRow cache_row(const Convolution& s, const Pricing& p) {
   return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};
 }
+CacheRow cache_row(const Shift& s, const Pricing& p) { return {.state = bytes_of(p.activation, s.width)}; }
 CacheRow cache_row(const Lookup&, const Pricing&) { return {}; }
 CacheRow cache_row(const Linear&, const Pricing&) { return {}; }
 CacheRow cache_row(const Norm&, const Pricing&) { return {}; }

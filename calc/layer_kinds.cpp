@@ -41,11 +41,10 @@ std::size_t mixer_of(const Arch& a, Count layer) {
   return i;
 }
 bool reads_kv(const Arch& a, Count layer) {
-  return a.mixer(mixer_of(a, layer)).shared_kv && !a.linear_layers.contains(layer);
+  return a.mixer(mixer_of(a, layer)).reads_kv() && !a.linear_layers.contains(layer);
 }
 bool has_own_kv(const Arch& a, Count layer) {
-  const Mixer& m = a.mixer(mixer_of(a, layer));
-  return m.attention == AttentionKind::grouped && !m.shared_kv && !a.linear_layers.contains(layer);
+  return a.mixer(mixer_of(a, layer)).gives_kv() && !a.linear_layers.contains(layer);
 }
 Reach reach_of(const Arch& a, Count layer) {
   if (const std::size_t i = mixer_of(a, layer); i > 0) return a.mixers[i - 1].reach;
@@ -91,7 +90,7 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
       LayerKind kind;
       kind.linear = linear;
       kind.mixer = static_cast<std::uint8_t>(mixer);
-      kind.reads_kv = a.mixer(mixer).shared_kv && !linear;
+      kind.reads_kv = a.mixer(mixer).reads_kv() && !linear;
       kind.reach = mixer > 0 ? a.mixers[mixer - 1].reach : local ? a.local.reach : Reach();
       const LayerSet alike =
           mixer > 0 ? mixed : mixed.filtered(local_layers(a), local).filtered(a.linear_layers, linear);

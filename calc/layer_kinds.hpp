@@ -14,7 +14,7 @@ struct LayerKind {
   Reach reach{};
   bool experts = false, linear = false;
   bool closes_encoder = false;  ///< the encoder's last: its norm follows
-  bool hands_on_kv = false;     ///< later layers read its keys and values
+  bool hands_on_kv = false;     ///< later layers read its keys and values; of a recurrence its values
   bool reads_kv = false;        ///< it reads those of the last layer before it that hands on its own and has its reach
   std::uint8_t mixer = 0;       ///< number of its mixer (Arch::mixer)
   Count mlp_width = 0;          ///< of its dense MLP, beside experts too; 0: it has none

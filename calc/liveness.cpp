@@ -110,15 +110,14 @@ class Walk {
   void read(OpId i) {
     const Op& op = ops_[i];
     Operands& t = of_.push({op.in, makes_nothing(op) ? no_tensor : op.out});
-    const Attention* core = std::get_if<Attention>(&op.shape);
     for (TensorId* in = t.in.begin(); in != t.in.end(); ++in) {
       *in = tensors_[*in].same;
       Tensor& x = tensors_[*in];
       x.last_use = i;
-      if (x.outside) x.size = outside_bytes(op, static_cast<std::size_t>(in - t.in.begin()));
-      const bool product = std::holds_alternative<Linear>(op.shape);
-      if (x.outside && (core || product)) x.asks = false;  // its gradient outlives this segment (calc/handed_on.hpp)
-      if (core && core->hands_on_kv && in != t.in.begin()) x.carried = x.handed = true;
+      const auto place = static_cast<std::size_t>(in - t.in.begin());
+      if (x.outside) x.size = outside_bytes(op, place);
+      if (x.outside && reads_handed_on(op)) x.asks = false;  // its gradient outlives this segment (calc/handed_on.hpp)
+      if (hands_on(op, place)) x.carried = x.handed = true;
       if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each once
     }
     if (!op.in_place()) tensors_[op.out].outside = false;
@@ -131,6 +130,18 @@ class Walk {
     made.producer = made.last_use = i;
     made.asks = result_asks(op);
     result_ = t.out;
+  }
+  /// Whether other layers' tensors that the operator reads are handed on, an encoder's result among them, and whether
+  /// its input is read by later layers.
+  static bool reads_handed_on(const Op& op) {
+    const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+    const bool blends = p != nullptr && p->kind == PointwiseKind::blend;
+    return blends || std::holds_alternative<Attention>(op.shape) || std::holds_alternative<Linear>(op.shape);
+  }
+  static bool hands_on(const Op& op, std::size_t in) {
+    const Attention* core = std::get_if<Attention>(&op.shape);
+    const LinearAttention* state = std::get_if<LinearAttention>(&op.shape);
+    return (core && core->hands_on_kv && in > 0) || (state && state->hands_on_values && in == state->values_at);
   }
   /// Bytes of another segment's tensor: keys of an attention core, with their values; an encoder's result; a factor.
   Bytes outside_bytes(const Op& op, std::size_t in) const {

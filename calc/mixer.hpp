@@ -150,6 +150,7 @@ enum class RecurrentKind : std::uint8_t {
   kimi_delta,        ///< Kimi Linear: the delta rule under one decay per channel of the key (arXiv:2510.26692)
   mamba,             ///< Mamba-1: selective scan of hidden channels with a state of N each (arXiv:2312.00752)
   mamba2,            ///< Mamba-2: state-space duality, one decay per head (arXiv:2405.21060)
+  rwkv7,             ///< RWKV-7: a delta rule that removes by another key than it writes (arXiv:2503.14456)
   short_convolution  ///< LFM2: a gated convolution alone; no state besides its taps
 };
 template <>
@@ -159,6 +160,7 @@ inline constexpr auto choices<RecurrentKind> =
                Choice{RecurrentKind::kimi_delta, "kimi_delta"},
                Choice{RecurrentKind::mamba, "mamba"},
                Choice{RecurrentKind::mamba2, "mamba2"},
+               Choice{RecurrentKind::rwkv7, "rwkv7"},
                Choice{RecurrentKind::short_convolution, "short_convolution"}};
 
 /// Sizes of a recurrence. Its kind says what each is; those that it does not name are 0.
@@ -169,7 +171,10 @@ struct Recurrent {
   Count key_heads = 0;  ///< heads of queries and keys (DeltaNet), groups (Mamba-2); KDA: H; mamba: 1
   Count key_dim = 0;    ///< N: width of queries and keys, size of the state per channel
   Count taps = 0;       ///< K of the convolutions
-  Count rank = 0;       ///< mamba: of the step's projection; KDA: of decay and gate
+  Count rank = 0;       ///< mamba: of the step's projection; KDA: of decay and gate; RWKV-7: of the decay
+  Count step_rank = 0, gate_rank = 0;  ///< RWKV-7: of the in-context learning rate, and of the gate
+  Count value_rank = 0;  ///< RWKV-7: of the gate between the layer's values and those of the last layer before it
+                         ///< that has none; 0: it has none, and later layers read its values
   bool convolution_bias = false;
   bool gated_norm = false;      ///< Mamba-2: an RMSNorm of all heads' outputs
   bool inner_norms = false;     ///< mamba: RMSNorms of the step's low rank, of B and of C (Jamba)
@@ -180,6 +185,9 @@ struct Recurrent {
   constexpr bool operator==(const Recurrent&) const = default;
   /// Channels of all heads' values.
   constexpr Count width() const { return mul(heads, head_dim); }
+  /// Whether its values are mixed with those of an earlier layer, and whether they may be mixed into later ones'.
+  constexpr bool reads_values() const { return value_rank > 0; }
+  constexpr bool gives_values() const { return kind == RecurrentKind::rwkv7 && value_rank == 0; }
 };
 
 /// The part of a layer that mixes tokens. Attention and a recurrence in one layer read the same input and are added
@@ -211,6 +219,11 @@ struct Mixer {
   /// Width of a pooled key's projections: twice its own where pooled tokens overlap.
   constexpr Count pool_width(Count key) const { return compressed.overlap ? mul(2, key) : key; }
   constexpr Count attention_width() const { return mul(heads, v_dim()); }
+  /// Whether it reads keys and values, or values alone, of an earlier layer, and whether later ones may read its own.
+  constexpr bool reads_kv() const { return shared_kv || recurrent.reads_values(); }
+  constexpr bool gives_kv() const {
+    return (attention == AttentionKind::grouped && !shared_kv) || recurrent.gives_values();
+  }
   constexpr bool is_empty() const { return attention == AttentionKind::none && recurrent.kind == RecurrentKind::none; }
 };
 

@@ -114,8 +114,23 @@ struct IndexScores {
 enum class StateRule : std::uint8_t {
   sum,          ///< S + k v': 2 passes over the state, an update and the product with q (lightning attention)
   state_space,  ///< a S + k v': 3 passes, the decay among them (Mamba)
-  delta         ///< a S + k (v - k' a S)': 4 passes, the product with k among them (DeltaNet, KDA)
+  delta,        ///< a S + k (v - k' a S)': 4 passes, the product with k among them (DeltaNet, KDA)
+  removal       ///< a S - b (r' S) + k v': 5 passes, for it removes by keys r and b of their own (RWKV-7)
 };
+/// Passes over the state of a token: each is 2 FLOPs per number of it.
+constexpr Count passes(StateRule rule) {
+  switch (rule) {
+    case StateRule::sum:
+      return 2;
+    case StateRule::state_space:
+      return 3;
+    case StateRule::delta:
+      return 4;
+    case StateRule::removal:
+      break;
+  }
+  return 5;
+}
 
 /// A state of key_dim x head_dim per head that every token updates and reads with its query: o = q' S (lightning
 /// attention, arXiv:2501.08313; DeltaNet, arXiv:2412.06464; Mamba, whose queries and keys are C and B). q and k
@@ -127,7 +142,9 @@ struct LinearAttention {
   StateRule rule = StateRule::sum;
   Count chunk = 0;  ///< tokens that the kernels take at once; 0: one by one
   Count gates = 0, weights = 0;
-  Count state_bytes = 4;  ///< per number of the state
+  Count state_bytes = 4;         ///< per number of the state
+  bool hands_on_values = false;  ///< later layers read its values, too, which are its input `values_at`
+  static constexpr std::size_t values_at = 2;
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   constexpr Count state() const { return mul(heads, key_dim, head_dim); }
@@ -142,6 +159,15 @@ struct Convolution {
   bool bias = false, activated = false;
   constexpr bool operator==(const Convolution&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
+};
+
+/// y (sequences, queries, mixes x width): `mixes` times x + (x' - x) m, x' being the token before x, zeros before the
+/// first, under `width` learned shares m each time, all in one kernel; a sequence's cache holds the last token.
+struct Shift {
+  Count sequences = 0, queries = 0, width = 0, mixes = 1;
+  constexpr bool operator==(const Shift&) const = default;
+  constexpr Count rows() const { return mul(sequences, queries); }
+  constexpr Count learned() const { return mul(mixes, width); }
 };
 
 /// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys under the softmax of their gates and of a
@@ -160,10 +186,13 @@ enum class PointwiseKind : std::uint8_t {
   multiply,  ///< y = a * b: keeps both
   activate,  ///< y = act(a): keeps a
   gate,      ///< y = act(a) * b in one kernel: keeps both
-  rope,      ///< rotates q and k in place: keeps nothing
-  scale,     ///< in place, by learned numbers: keeps nothing, for the next layer keeps the result as its input
-  dropout,   ///< in place: keeps a mask of one byte per number
-  route,     ///< top-k of the router's logits: keeps logits and probabilities in float32
+  blend,    ///< y = a + (b - a) sigmoid(c) in one kernel: keeps all three; the gradient of b, another layer's, is added
+            ///< to what later layers have of it
+  bonus,    ///< y = (a + v <r, k>) * g in one kernel, the product per head under learned weights: keeps all five
+  rope,     ///< rotates q and k in place: keeps nothing
+  scale,    ///< in place, by learned numbers: keeps nothing, for the next layer keeps the result as its input
+  dropout,  ///< in place: keeps a mask of one byte per number
+  route,    ///< top-k of the router's logits: keeps logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: keeps nothing
   mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream and the shares in float32
   combine,   ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
@@ -171,15 +200,21 @@ enum class PointwiseKind : std::uint8_t {
              ///< it
   repeat,    ///< copies a token to all residual streams: keeps nothing
   gather,    ///< weighted sum of the residual streams: keeps them and their weights
-  spread     ///< mixes the residual streams and adds a weighted result to each: keeps all three
+  spread,    ///< mixes the residual streams and adds a weighted result to each: keeps all three
+  predict,   ///< adds mixes of the residual streams to each: keeps them and their weights
+  stack,     ///< residual streams: a token, and projections of it at its magnitude: keeps both
+  first,     ///< copies the first residual stream: keeps nothing
+  share      ///< adds a tensor to all residual streams but the first: keeps nothing
 };
 
 /// Element-wise work on (rows, width) outputs.
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k = 0;    ///< route, dispatch, mix, combine; residual streams of repeat, gather, spread
-  Count weights = 0;  ///< learned numbers (xIELU: 2)
+  Count top_k = 0;          ///< route, dispatch, mix, combine; residual streams of repeat, gather, spread,
+                            ///< predict, stack, share
+  Count weights = 0;        ///< learned numbers (xIELU: 2)
+  bool per_number = false;  ///< of these, one for each of the width
   constexpr bool operator==(const Pointwise&) const = default;
 };
 
@@ -209,8 +244,8 @@ struct Collective {
   constexpr bool operator==(const Collective&) const = default;
 };
 
-using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, LinearAttention, Convolution, Pointwise,
-                           Loss, Collective>;
+using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, LinearAttention, Convolution, Shift,
+                           Pointwise, Loss, Collective>;
 /// Whether the work grows with the tokens that came before: an attention core, an indexer's scores.
 constexpr bool reads_past(const Shape& s) {
   return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
@@ -255,12 +290,12 @@ inline constexpr std::size_t most_tensors = 192;  ///< of one list of operators
 /// The tensors that an operator reads: those before the first no_tensor.
 class Inputs {
  public:
-  static constexpr std::size_t most = 5;
+  static constexpr std::size_t most = 6;
   constexpr Inputs(TensorId a = no_tensor, TensorId b = no_tensor, TensorId c = no_tensor, TensorId d = no_tensor,
-                   TensorId e = no_tensor)
-      : ids_{a, b, c, d, e},
+                   TensorId e = no_tensor, TensorId f = no_tensor)
+      : ids_{a, b, c, d, e, f},
         size_(static_cast<std::uint8_t>((a != no_tensor) + (b != no_tensor) + (c != no_tensor) + (d != no_tensor) +
-                                        (e != no_tensor))) {}
+                                        (e != no_tensor) + (f != no_tensor))) {}
   constexpr void push(TensorId t) {
     assert(size_ < most);
     ids_[size_++] = t;

@@ -100,7 +100,8 @@ class SegmentBuilder {
   /// A head that is the token table goes with it.
   bool is_frozen(Component c, const Shape& shape) const {
     const Linear* l = std::get_if<Linear>(&shape);
-    return s_.frozen.parts.has(l != nullptr && l->tied ? FreezePart::embedding : freeze_part(c));
+    const bool is_table = c == Component::lm_head && l != nullptr && l->tied;
+    return s_.frozen.parts.has(is_table ? FreezePart::embedding : freeze_part(c));
   }
 
   const Arch& a_;

@@ -221,6 +221,7 @@ class Shapes {
   void recurrence(const Recurrent& r) {
     switch (r.kind) {
       case RecurrentKind::none:
+      case RecurrentKind::rwkv7:  // refused (model/transformer.cpp)
         return;
       case RecurrentKind::gated_delta_net:
         return gated_delta_net(r);

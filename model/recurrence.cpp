@@ -171,6 +171,7 @@ Value recurrence(Pass& p, Value x) {
       return r.mamba2();
     case RecurrentKind::short_convolution:
       return r.short_convolution();
+    case RecurrentKind::rwkv7:  // refused (model/transformer.cpp)
     case RecurrentKind::none:
       break;
   }

@@ -41,13 +41,28 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// Layers without keys and values of their own find those of a layer before them, and these fit.
+/// RWKV-7's values are mixed with those of a layer of its kind; neither has attention besides.
+void check_values(const Mixer& reader, Count layer, const Mixer* source, const Check& check) {
+  const bool alone = reader.attention == AttentionKind::none && source && source->attention == AttentionKind::none;
+  const bool fits = alone && source->recurrent.gives_values() && source->recurrent.heads == reader.recurrent.heads &&
+                    source->recurrent.head_dim == reader.recurrent.head_dim;
+  check.that(fits,
+             fmt::format("layer {} mixes its values with those of the last layer before it that has no value_rank, "
+                         "but there is none, or it has other heads, or attention besides; give one",
+                         layer));
+}
+
+/// Layers that read keys and values, or values alone, of another find those of a layer before them, and these fit.
 void check_sharing(const Arch& a, const Check& check) {
   const LayerKinds kinds = layer_kinds(a);
   const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds.kinds[kind_index(kinds, layer)].mixer); };
   for (Count i = 0; i < a.layers; ++i) {
     const Mixer& reader = mixer(i);
-    if (!reader.shared_kv) continue;
+    if (!reader.reads_kv()) continue;
+    if (reader.recurrent.reads_values()) {
+      check_values(reader, i, kv_source(kinds, i) < 0 ? nullptr : &mixer(kv_source(kinds, i)), check);
+      continue;
+    }
     check.that(reader.attention == AttentionKind::grouped, "shared_kv is for grouped attention; remove it");
     const Count source = kv_source(kinds, i);
     const bool fits = source >= 0 && mixer(source).kv_heads == reader.kv_heads &&
@@ -198,6 +213,8 @@ void check_mlp(const Arch& a, const Check& check) {
              fmt::format("{}, so nothing uses the mlp width; remove it",
                          lists ? "every layer has experts or is in \"mlps\"" : "every layer has experts"));
   if (dense) check.size(a.mlp_width, "the mlp width");
+  check.that(!a.mlp_shift || !a.has_experts(),
+             "the mlp's shift is true, but experts read no token before their own; remove one of the two");
 }
 
 void check_shortcut(const Arch& a, const Check& check) {
@@ -211,12 +228,32 @@ void check_shortcut(const Arch& a, const Check& check) {
       "a shortcut block has four norms before its four sub-layers; norm placement must be \"pre\", and 4 per layer");
 }
 
+/// Of Gemma 3n's layers, whose sub-layers have two norms each.
+void check_alternating(const Arch& a, const Check& check) {
+  check.size(a.laurel_rank, "the laurel_rank", 0);
+  check.that(
+      a.streams > 1 && a.per_layer.width > 0,
+      "alternating updates are of several residual streams and layers with inputs of their own; give \"streams\" "
+      "and \"layered_input\", or remove \"altup\"");
+  check.that(
+      a.residual_block == 0 && !a.output_scale && !a.bidirectional && a.position != Position::relative,
+      "alternating updates are for decoders without mixed residuals, layer scales and relative positions; remove "
+      "these, or \"altup\"");
+  for (const LayerKind& kind : layer_kinds(a))
+    check.that(kind.has_mlp() && !a.mixer(kind.mixer).is_empty(),
+               fmt::format("layer {} lacks a mixer or an MLP, which alternating updates are around; give it both",
+                           kind.first));
+}
+
 void check_streams(const Arch& a, const Check& check) {
   check.size(a.streams, "the number of residual streams", 1, 64);
   check.size(mul(a.streams, a.hidden), "the width of all residual streams");
-  check.that(a.streams == 1 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
+  const bool before = a.norm_placement == NormPlacement::pre || (a.altup && a.norm_placement == NormPlacement::both);
+  check.that(a.streams == 1 || (a.block == BlockKind::serial && before),
              "several residual streams are for serial blocks with their norms before the sub-layers; block must be "
              "\"serial\" and norm placement \"pre\"");
+  if (a.altup) return check_alternating(a, check);
+  check.that(a.laurel_rank == 0, "laurel_rank is for alternating updates; give \"altup\": true");
   check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
                                 !a.moe.beside_dense && !a.bidirectional && a.position != Position::relative),
              "several residual streams are for decoders without mixed residuals, per-layer inputs, layer scales, dense "

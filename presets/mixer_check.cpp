@@ -34,8 +34,12 @@ void check_recurrent(const Recurrent& r, const Check& check) {
   check.size(r.heads, "the number of the recurrence's heads or channels");
   check.size(r.head_dim, "the width of the recurrence's heads");
   check.size(r.width(), "the width of all the recurrence's heads");
-  check.size(r.taps, "the number of taps", 1, 1024);
-  check.size(r.rank, "the recurrence's rank", 0);
+  const bool ranked = r.kind == RecurrentKind::rwkv7;
+  check.size(r.taps, "the number of taps", ranked ? 0 : 1, ranked ? 0 : 1024);
+  check.size(r.rank, "the recurrence's rank", ranked ? 1 : 0);
+  check.size(r.step_rank, "the rank of the recurrence's learning rate", ranked ? 1 : 0, ranked ? max_size : 0);
+  check.size(r.gate_rank, "the rank of the recurrence's gate", ranked ? 1 : 0, ranked ? max_size : 0);
+  check.size(r.value_rank, "the rank of the recurrence's values", 0, ranked ? max_size : 0);
   check.size(r.chunk, "the recurrence's chunk", 0);
   check.size(r.decays, "the number of learned decays", 0);
   check.that(r.state_bytes == 2 || r.state_bytes == 4,

@@ -115,9 +115,15 @@ void read_attention(const Object& o, Count hidden, Mixer& m) {
   o.refuse_unread();
 }
 
+namespace {
+bool has_convolution_bias(RecurrentKind k) {
+  return k == RecurrentKind::mamba || k == RecurrentKind::mamba2 || k == RecurrentKind::short_convolution;
+}
+}  // namespace
+
 Recurrent read_recurrent(const Object& o) {
   Recurrent r{.kind = choice<RecurrentKind>(o, "kind")};
-  r.taps = o.positive("taps");
+  if (r.kind != RecurrentKind::rwkv7) r.taps = o.positive("taps");
   r.chunk = o.count_or("chunk", 0);
   r.state_bytes = o.positive_or("state_bytes", 4);
   const bool in_channels = r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::short_convolution;
@@ -148,11 +154,18 @@ Recurrent read_recurrent(const Object& o) {
       r.key_dim = o.positive("state");
       r.gated_norm = o.flag("norm");
       break;
+    case RecurrentKind::rwkv7:
+      r.key_heads = r.heads;
+      r.key_dim = r.head_dim;
+      r.rank = o.positive("rank");
+      r.step_rank = o.positive("step_rank");
+      r.gate_rank = o.positive("gate_rank");
+      r.value_rank = o.count_or("value_rank", 0);
+      break;
     case RecurrentKind::short_convolution:
       break;
   }
-  const bool biased = r.kind != RecurrentKind::gated_delta_net && r.kind != RecurrentKind::kimi_delta;
-  if (biased) r.convolution_bias = o.flag("convolution_bias");
+  if (has_convolution_bias(r.kind)) r.convolution_bias = o.flag("convolution_bias");
   o.refuse_unread();
   return r;
 }
@@ -207,9 +220,11 @@ Value recurrent_json(const Recurrent& r) {
   if (r.kind == RecurrentKind::mamba2) v["groups"] = r.key_heads;
   if (r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2) v["state"] = r.key_dim;
   if (r.rank > 0) v["rank"] = r.rank;
-  v["taps"] = r.taps;
-  if (r.kind != RecurrentKind::gated_delta_net && r.kind != RecurrentKind::kimi_delta)
-    v["convolution_bias"] = r.convolution_bias;
+  if (r.step_rank > 0) v["step_rank"] = r.step_rank;
+  if (r.gate_rank > 0) v["gate_rank"] = r.gate_rank;
+  if (r.value_rank > 0) v["value_rank"] = r.value_rank;
+  if (r.taps > 0) v["taps"] = r.taps;
+  if (has_convolution_bias(r.kind)) v["convolution_bias"] = r.convolution_bias;
   if (r.kind == RecurrentKind::mamba2) v["norm"] = r.gated_norm;
   if (r.inner_norms) v["inner_norms"] = true;
   if (r.full_rank_gate) v["full_rank_gate"] = true;

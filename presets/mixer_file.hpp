@@ -20,6 +20,8 @@
 ///        or { "kind": "mamba", "channels", "state", "rank", "taps", "convolution_bias",
 ///             "inner_norms"? (of the step's rank, of B and of C) }
 ///        or { "kind": "mamba2", "heads", "head_width", "groups", "state", "taps", "convolution_bias", "norm" }
+///        or { "kind": "rwkv7", "heads", "head_width", "rank" (of the decay), "step_rank" (of the in-context learning
+///             rate), "gate_rank", "value_rank"? (of the share of the values of the last layer before that has none) }
 ///        or { "kind": "short_convolution", "channels", "taps", "convolution_bias" }
 ///           with "chunk"? (tokens that kernels take at once, default 0: one by one) and "state_bytes"? (default 4)
 

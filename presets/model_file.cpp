@@ -73,6 +73,7 @@ void read_mlp(const Object& o, Arch& a) {
   a.mlp_width = o.positive_or("width", 0);
   a.activation = choice<Activation>(o, "activation");
   a.mlp_bias = o.flag("bias");
+  a.mlp_shift = o.flag_or("shift", false);
   o.refuse_unread();
 }
 
@@ -153,6 +154,8 @@ Arch read_arch(const Object& o) {
   a.context = o.positive("context");
   a.embedding_width = o.positive_or("embedding_width", a.hidden);
   a.streams = o.positive_or("streams", 1);
+  a.altup = o.flag_or("altup", false);
+  a.laurel_rank = o.count_or("laurel_rank", 0);
   a.block = choice<BlockKind>(o, "block");
   read_attention(o.object("attention"), a.hidden, a);
   if (o.has("recurrent")) a.recurrent = read_recurrent(o.object("recurrent"));
@@ -238,6 +241,7 @@ Value mlp_json(const Arch& a) {
   if (a.mlp_width > 0) v["width"] = a.mlp_width;
   v["activation"] = name(a.activation);
   v["bias"] = a.mlp_bias;
+  if (a.mlp_shift) v["shift"] = true;
   return v;
 }
 
@@ -301,6 +305,8 @@ void put_arch(Value& v, const Arch& a) {
   v["context"] = a.context;
   if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
   if (a.streams > 1) v["streams"] = a.streams;
+  if (a.altup) v["altup"] = true;
+  if (a.laurel_rank > 0) v["laurel_rank"] = a.laurel_rank;
   v["block"] = name(a.block);
   v["attention"] = attention_json(a);
   if (a.recurrent.kind != RecurrentKind::none) v["recurrent"] = recurrent_json(a.recurrent);

@@ -3,7 +3,8 @@
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
 ///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden), "streams"?  (residual ones,
-///   default: 1),  "block": serial | parallel |
+///   default: 1),  "altup"?  (they are predicted and corrected, not mixed),  "laurel_rank"?  (of a low rank beside
+///   attention),  "block": serial | parallel |
 ///   shortcut,
 ///   "attention": ATTENTION, "recurrent"?: RECURRENT  (beside the attention, or alone where its kind is none),
 ///   "sliding_window"?: { "window", "layers": PATTERN }  or  "chunked_attention"?: { "chunk", "layers": PATTERN },
@@ -11,9 +12,10 @@
 ///   "mixers"?: [ { "layers": PATTERN, "attention"?: ATTENTION, "window"?, "recurrent"?: RECURRENT }, ... ]  (layers
 ///              with another mixer; one that has neither mixes no tokens),
 ///   "mlp": { "kind": plain | gated, "width"  (left out where no layer has a dense MLP of that width), "activation",
-///   "bias" }, "mlps"?: [ { "layers": PATTERN, "width" }, ... ]  (layers with a dense MLP of another width; 0: with
-///   none), "moe"?: { "experts", "top_k", "width", "zero_experts"? (that return their input), "latent_width"? (of the
-///   routed experts' input), "latent_norm"?, "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
+///   "bias", "shift"? (dense MLPs read a mix of two tokens) }, "mlps"?: [ { "layers": PATTERN, "width" }, ... ] (layers
+///   with a dense MLP of another width; 0: with none), "moe"?: { "experts", "top_k", "width", "zero_experts"? (that
+///   return their input), "latent_width"? (of the routed experts' input), "latent_norm"?, "shared_experts"?,
+///   "shared_width"?, "shared_gate"?, "router_bias"?,
 ///             "expert_bias"?, "router_correction_bias"?, "router_scales"?, "beside_dense"? (a dense MLP of the mlp's
 ///             width runs beside them), "layers": PATTERN },
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },

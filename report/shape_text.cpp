@@ -40,6 +40,7 @@ std::string shape_text(const IndexScores& s) { return fmt::format("{}h {}/{}", s
 std::string shape_text(const Pool& s) { return dims({s.rows(), s.wide}) + fmt::format(" /{}", s.ratio); }
 std::string shape_text(const LinearAttention& s) { return fmt::format("{}h {}", s.heads, s.queries); }
 std::string shape_text(const Convolution& s) { return dims({s.rows(), s.channels}) + fmt::format(" *{}", s.taps); }
+std::string shape_text(const Shift& s) { return dims({s.rows(), s.width}) + fmt::format(" x{}", s.mixes); }
 std::string shape_text(const Pointwise& s) { return dims({s.rows, s.width}); }
 std::string shape_text(const Loss& s) { return dims({s.rows, s.vocabulary}); }
 std::string shape_text(const Collective& s) {

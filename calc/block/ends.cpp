@@ -1,4 +1,5 @@
 #include "calc/block.hpp"
+#include "calc/block/altup.hpp"
 #include "calc/block/cross.hpp"
 #include "calc/block/encoder_head.hpp"
 #include "calc/block/mixed_residual.hpp"
@@ -29,7 +30,8 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   if (a.position == Position::relative) make_distances(b, s, x);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
   if (a.residual_block > 0) b.save(saved_residuals(a, t));
-  if (a.streams > 1)
+  if (a.altup) b.set_result(stacked_streams(b, x));
+  if (a.hyper_connected())
     b.add("embedding.repeat", Component::embedding,
           Pointwise{.kind = PointwiseKind::repeat, .rows = t, .width = mul(a.streams, a.hidden), .top_k = a.streams},
           Split::tokens, x);
@@ -54,7 +56,8 @@ TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
 OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   SegmentBuilder b(a, s);
   TensorId x = block_input;
-  if (a.streams > 1) x = gathered_streams(b, x, rows);
+  if (a.altup) x = merged_streams(b, x, rows);
+  if (a.hyper_connected()) x = gathered_streams(b, x, rows);
   if (w.of_model) {
     if (a.head.pooler) add_pooled(b);
     if (!a.head.has_logits()) return b.ops();

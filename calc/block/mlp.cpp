@@ -105,6 +105,8 @@ TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
 }
 
 TensorId dense_mlp(SegmentBuilder& b, TensorId x, Count width) {
+  const Step& s = b.step();
+  if (b.arch().mlp_shift) x = b.add("mlp.shift", mlp, Shift{s.sequences, s.queries, b.arch().hidden}, Split::inside, x);
   return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, width);
 }
 

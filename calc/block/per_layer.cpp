@@ -26,14 +26,18 @@ TensorId gated(SegmentBuilder& b, TensorId g, TensorId e) {
 }
 }  // namespace
 
-TensorId add_per_layer_input(SegmentBuilder& b, TensorId x) {
+TensorId per_layer_input(SegmentBuilder& b, TensorId x) {
   constexpr Component c = Component::mlp;
   const Count d = b.arch().hidden, p = b.arch().per_layer.width;
   const TensorId e = b.outside();
   const TensorId g = b.linear("per_layer.gate", c, Split::tokens, x, d, p, false);
   const TensorId y = b.linear("per_layer.project", c, Split::tokens, gated(b, g, e), p, d, false);
-  return b.pointwise("per_layer.add", c, PointwiseKind::add, Split::tokens, x, b.norm("per_layer.norm", y, b.tokens()),
-                     d);
+  return b.norm("per_layer.norm", y, b.tokens());
+}
+
+TensorId add_per_layer_input(SegmentBuilder& b, TensorId x) {
+  return b.pointwise("per_layer.add", Component::mlp, PointwiseKind::add, Split::tokens, x, per_layer_input(b, x),
+                     b.arch().hidden);
 }
 
 }  // namespace llmcalc

@@ -13,7 +13,8 @@ namespace llmcalc {
 /// e from the embedding x, which stays the segment's result.
 void make_per_layer_inputs(SegmentBuilder& builder, TensorId x);
 
-/// The layer's last sum.
+/// norm((act(x G) * e_i) P), and with x the layer's last sum.
+TensorId per_layer_input(SegmentBuilder& builder, TensorId x);
 TensorId add_per_layer_input(SegmentBuilder& builder, TensorId x);
 
 }  // namespace llmcalc

@@ -8,7 +8,8 @@ constexpr Component attn = Component::attention;
 /// Builds one recurrence: heads are cut over tensor-parallel ranks.
 class Recurrence {
  public:
-  Recurrence(SegmentBuilder& b, TensorId x) : b_(b), r_(b.mixer().recurrent), x_(x) {}
+  Recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x)
+      : b_(b), r_(b.mixer().recurrent), hands_on_(kind.hands_on_kv), x_(x) {}
 
   /// Hk heads of queries and keys of dk, Hv heads of values of dv. A_log and dt_bias: 2 Hv numbers of the core.
   TensorId gated_delta_net() {
@@ -67,6 +68,30 @@ class Recurrence {
     return out("ssm.out", y);
   }
 
+  /// H heads of N throughout. Six mixes of each token and the one before it, one for each projection: receptance, key
+  /// and value, and through low ranks decay, in-context learning rate, gate and, where an earlier layer's values are
+  /// mixed in, the share of those. The state loses what lies along one key, as fast as the learning rate says, and
+  /// gains what the other key says: both are made of one projection, under learned weights k_k and of length 1 (a norm
+  /// of every head, whose weights come before it), and under a gate of the learning rate (k_a). Behind the state a
+  /// LayerNorm of every head, the bonus of the token itself (r_k), and the gate. The kernels that read them make decay
+  /// and learning rate of their projections.
+  TensorId rwkv7() {
+    const Count w = r_.width(), d = r_.head_dim;
+    const Step& s = b_.step();
+    x_ = b_.add("rwkv.shift", attn, Shift{s.sequences, s.queries, b_.arch().hidden, 6}, Split::inside, x_);
+    const TensorId r = projected("rwkv.r", w, d), k = projected("rwkv.k", w, d), v = mixed_values();
+    const TensorId decay = ranked({"rwkv.decay_down", "rwkv.decay_act", "rwkv.decay_up", r_.rank, true});
+    const TensorId rate = ranked({"rwkv.step_down", "", "rwkv.step_up", r_.step_rank, true});
+    const TensorId removed = each_head("rwkv.removed_key", k, false);
+    const TensorId key = weighted("rwkv.key_gate", PointwiseKind::gate, {rate, k});
+    LinearAttention state = core(StateRule::removal, mul(3, w), 0);
+    state.hands_on_values = hands_on_;
+    const TensorId y = b_.add("rwkv.core", attn, state, Split::heads, {r, key, v, decay, removed, rate});
+    const TensorId o = each_head("rwkv.o_norm", y, true);
+    const TensorId g = ranked({"rwkv.gate_down", "rwkv.gate_act", "rwkv.gate_up", r_.gate_rank, false});
+    return out("rwkv.out", weighted("rwkv.gate_mul", PointwiseKind::bonus, {o, r, key, v, g}));
+  }
+
   /// y = W (c * conv(b * x)), all three projections of the input.
   TensorId short_convolution() {
     const Count w = r_.width();
@@ -114,19 +139,55 @@ class Recurrence {
     return b_.add(name, attn, Pointwise{.kind = kind, .rows = b_.tokens(), .width = r_.width()}, Split::width, {a, y},
                   r_.head_dim);
   }
+  /// RWKV-7's values, between the layer's own and those of the layer that hands its own on.
+  TensorId mixed_values() {
+    const TensorId v = projected("rwkv.v", r_.width(), r_.head_dim);
+    if (!r_.reads_values()) return v;
+    const TensorId share = ranked({"rwkv.value_down", "", "rwkv.value_up", r_.value_rank, true});
+    const Pointwise blend{.kind = PointwiseKind::blend, .rows = b_.tokens(), .width = r_.width()};
+    return b_.add("rwkv.value_mix", attn, blend, Split::width, {v, b_.outside(), share}, r_.head_dim);
+  }
+  /// A low rank between mixed tokens, which every rank has, and the heads; `act` may be empty.
+  struct LowRank {
+    std::string_view down, act, up;
+    Count rank;
+    bool bias;
+  };
+  TensorId ranked(const LowRank& n) {
+    const Pointwise act{.kind = PointwiseKind::activate, .rows = b_.tokens(), .width = n.rank};
+    TensorId low = b_.linear(n.down, attn, Split::inside, x_, b_.arch().hidden, n.rank, false);
+    if (!n.act.empty()) low = b_.add(n.act, attn, act, Split::inside, low);
+    return b_.linear(n.up, attn, Split::column, low, n.rank, r_.width(), n.bias, r_.head_dim);
+  }
+  /// A norm of every head with weights of its own: LayerNorm with bias, or of length 1.
+  TensorId each_head(std::string_view name, TensorId x, bool centred) {
+    const Norm n{.rows = mul(b_.tokens(), r_.heads),
+                 .width = r_.head_dim,
+                 .weights = mul(centred ? 2 : 1, r_.width()),
+                 .centred = centred,
+                 .per_head = true};
+    return b_.add(name, attn, n, Split::heads, x, r_.heads);
+  }
+  /// With a learned number for each channel.
+  TensorId weighted(std::string_view name, PointwiseKind kind, Inputs in) {
+    const Count w = r_.width();
+    const Pointwise p{.kind = kind, .rows = b_.tokens(), .width = w, .weights = w, .per_number = true};
+    return b_.add(name, attn, p, Split::width, in, r_.head_dim);
+  }
   TensorId out(std::string_view name, TensorId y) {
     return b_.linear(name, attn, Split::row, y, r_.width(), b_.arch().hidden, false, r_.head_dim);
   }
 
   SegmentBuilder& b_;
   const Recurrent& r_;
+  bool hands_on_;
   TensorId x_;
 };
 
 }  // namespace
 
-TensorId recurrence(SegmentBuilder& b, TensorId x) {
-  Recurrence r(b, x);
+TensorId recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
+  Recurrence r(b, kind, x);
   switch (b.mixer().recurrent.kind) {
     case RecurrentKind::gated_delta_net:
       return r.gated_delta_net();
@@ -136,6 +197,8 @@ TensorId recurrence(SegmentBuilder& b, TensorId x) {
       return r.mamba();
     case RecurrentKind::mamba2:
       return r.mamba2();
+    case RecurrentKind::rwkv7:
+      return r.rwkv7();
     case RecurrentKind::short_convolution:
       return r.short_convolution();
     case RecurrentKind::none:

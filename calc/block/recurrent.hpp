@@ -7,6 +7,7 @@
 ///   KDA              arXiv:2510.26692, hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py
 ///   Mamba-1          arXiv:2312.00752, hf mamba/modeling_mamba.py
 ///   Mamba-2          arXiv:2405.21060, hf nemotron_h, granitemoehybrid, falcon_h1
+///   RWKV-7           arXiv:2503.14456, fla-org/flash-linear-attention, layers/rwkv7.py
 ///   short convolution  hf lfm2/modeling_lfm2.py
 
 #include "calc/segment_builder.hpp"
@@ -14,6 +15,6 @@
 namespace llmcalc {
 
 /// The layer's recurrence (Mixer::recurrent) on x (tokens, hidden); the result is as wide.
-TensorId recurrence(SegmentBuilder& b, TensorId x);
+TensorId recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x);
 
 }  // namespace llmcalc

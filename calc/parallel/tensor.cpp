@@ -26,6 +26,7 @@ void cut_rows(IndexScores&, Count) {}  // the same
 void cut_rows(Pool& s, Count ranks) { s.queries = ceil_div(s.queries, ranks); }
 void cut_rows(LinearAttention&, Count) {}  // the same
 void cut_rows(Convolution&, Count) {}      // the same
+void cut_rows(Shift&, Count) {}            // the same
 
 /// A qk-norm works on tokens x heads rows; its weights are shared by the heads or one set per head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
@@ -67,7 +68,11 @@ void cut_width(const Op&, LinearAttention& s, Count ranks) {
   s.key_heads = ceil_div(s.key_heads, ranks);
 }
 void cut_width(const Op& op, Convolution& s, Count ranks) { s.channels = cut(s.channels, op.unit, ranks); }
-void cut_width(const Op& op, Pointwise& s, Count ranks) { s.width = cut(s.width, op.unit, ranks); }
+void cut_width(const Op&, Shift&, Count) {}  // whole on every rank
+void cut_width(const Op& op, Pointwise& s, Count ranks) {
+  s.width = cut(s.width, op.unit, ranks);
+  if (s.per_number) s.weights = s.width;
+}
 void cut_width(const Op&, Loss& s, Count ranks) { s.vocabulary = ceil_div(s.vocabulary, ranks); }
 void cut_width(const Op&, Collective&, Count) {}  // is put in by this pass
 
@@ -164,9 +169,10 @@ class Pass {
     out_.push({op.name, c, op.component, Split::inside, 1, partial, op.out});
   }
 
-  /// Keys and values of another layer are those of this rank's heads.
+  /// Keys and values of another layer are those of this rank's heads; products read an encoder's result, which is
+  /// whole.
   bool is_cut_elsewhere(const Op& op, TensorId t) const {
-    return t != block_input && maker_[t] == nullptr && std::holds_alternative<Attention>(op.shape);
+    return t != block_input && maker_[t] == nullptr && !std::holds_alternative<Linear>(op.shape);
   }
   /// Elements that enter the heads: of a latent row only the shared RoPE part, since kv_up or the latent norm brings
   /// the rest.
@@ -176,6 +182,7 @@ class Pass {
   }
   /// Elements of the block's input, by the shape of the operator that reads it.
   static Count input_elements(const Op& op) {
+    if (const Shift* s = std::get_if<Shift>(&op.shape)) return mul(s->rows(), s->width);
     const Linear* l = std::get_if<Linear>(&op.shape);
     return l ? mul(l->rows, l->in) : out_elements(op.shape);
   }
@@ -213,7 +220,10 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const bool whole = op.split == Split::inside || op.split == Split::partial;
     // Latent projections, since experts are cut; a router's weights are not summed.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
-    const bool shared = (norm && op.split == Split::heads && !norm->per_head) || around_experts ||
+    // Token shifts and low ranks, since what reads them is cut; an indexer is whole.
+    const bool before_heads = std::holds_alternative<Shift>(op.shape) ||
+                              (whole && op.component == Component::attention && linear && !op.detached);
+    const bool shared = (norm && op.split == Split::heads && !norm->per_head) || around_experts || before_heads ||
                         (op.weights == Op::Weights::adapter && whole);
     if (shared || (layout.sp && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
     if (layout.sp && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));

@@ -93,25 +93,31 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
 }
 
 /// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table that is narrower than the model,
-/// 2 t D L D_p to the inputs of all layers.
+/// 2 t D L D_p to the inputs of all layers, 2 t (n_h - 1) D^2 to the residual streams of alternating updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
-  const N table = s.D_e == s.D ? N(0) : N(4) * tokens * s.D * s.D_e;
+  N table = s.D_e == s.D ? N(0) : N(4) * tokens * s.D * s.D_e;
+  if (s.alternates) table = table + N(2) * tokens * (s.n_h - N(1)) * s.D * s.D;
   return s.D_p == N(0) ? table : table + N(2) * tokens * s.D * s.L * s.D_p;
 }
 
+/// Whether a recurrence is a selective scan, without a delta rule.
+inline bool scans(const Recurrent& r) { return r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2; }
+
 /// FLOPs of states in recurrent form, per token 2 for each of their numbers and each pass over them: a d_h x d_h state
 /// per head of linear attention, update and product with q; a d_k x d_p state per head of a recurrence, with its decay
-/// (Mamba), with k' S besides (DeltaNet, KDA).
+/// (Mamba), with k' S besides (DeltaNet, KDA), and with two keys in place of one (RWKV-7).
 template <class N>
 N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
     N each = 0;
     if (!(s.L_l == N(0))) each = N(4) * batch * queries * s.L_l * s.A * s.d_h * s.d_h;
-    const RecurrentKind kind = s.mixer.recurrent.kind;
-    if (s.L_r == N(0) || kind == RecurrentKind::short_convolution) return each;
-    const bool scans = kind == RecurrentKind::mamba || kind == RecurrentKind::mamba2;
-    return each + N(scans ? 6 : 8) * batch * queries * s.L_r * s.r.H * s.r.P * s.r.d;
+    const Recurrent& r = s.mixer.recurrent;
+    if (s.L_r == N(0) || !has_states(r)) return each;
+    return each + N(scans(r)                         ? 6
+                    : r.kind == RecurrentKind::rwkv7 ? 10
+                                                     : 8) *
+                      batch * queries * s.L_r * s.r.H * s.r.P * s.r.d;
   });
 }
 
@@ -131,7 +137,8 @@ struct StatesDone {
 };
 /// Linear attention 4 A d_h^2 per token, of them 2 again; the delta rule H (6 d_k d_p), of them 4, and in chunks 4 H
 /// d_k + 4 H d_p for each place (query and key of one chunk), of them 4 H d_k + 2 H d_p (arXiv:2412.06464; the
-/// triangular system's inverse left out); Mamba H (4 d_k d_p), of them 2, and in chunks 2 H_k d_k + 2 H d_p, of them 2
+/// triangular system's inverse left out); RWKV-7 H (8 d_k d_p), of them 6, and in chunks 8 H d_k + 8 H d_p, of them 8 H
+/// d_k + 4 H d_p; Mamba H (4 d_k d_p), of them 2, and in chunks 2 H_k d_k + 2 H d_p, of them 2
 /// H_k d_k (arXiv:2405.21060, 6).
 template <class N>
 StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
@@ -141,13 +148,18 @@ StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
     const N state = s.L_l * s.A * s.d_h * s.d_h;
     done = {N(4) * tokens * state, N(2) * tokens * state};
   }
-  const RecurrentKind kind = s.mixer.recurrent.kind;
-  if (s.L_r == N(0) || kind == RecurrentKind::short_convolution) return done;
-  const bool scans = kind == RecurrentKind::mamba || kind == RecurrentKind::mamba2;
+  if (s.L_r == N(0) || !has_states(s.mixer.recurrent)) return done;
+  const bool scan = scans(s.mixer.recurrent), removes = s.mixer.recurrent.kind == RecurrentKind::rwkv7;
   const N state = s.L_r * s.r.H * s.r.P * s.r.d, places = s.L_r * batch * chunk_places(s, queries);
-  const N scores = scans ? N(2) * s.r.G * s.r.d : N(4) * s.r.H * s.r.d, values = N(2) * s.r.H * s.r.P;
-  done.forward = done.forward + N(scans ? 4 : 6) * tokens * state + places * (scores + N(scans ? 1 : 2) * values);
-  done.again = done.again + N(scans ? 2 : 4) * tokens * state + places * (scans ? scores : scores + values);
+  const N scores = scan ? N(2) * s.r.G * s.r.d : N(removes ? 8 : 4) * s.r.H * s.r.d;
+  const N values = N(removes ? 4 : 2) * s.r.H * s.r.P;
+  done.forward = done.forward +
+                 N(scan      ? 4
+                   : removes ? 8
+                             : 6) *
+                     tokens * state +
+                 places * (scores + N(scan ? 1 : 2) * values);
+  done.again = done.again + N(scan ? 2 : removes ? 6 : 4) * tokens * state + places * (scan ? scores : scores + values);
   return done;
 }
 template <class N>
@@ -160,7 +172,8 @@ template <class N>
 N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
     const N states = states_done(s, batch, queries).again;
-    if (s.L_r == N(0) || s.mixer.recurrent.kind == RecurrentKind::short_convolution) return states;
+    const Recurrent& r = s.mixer.recurrent;
+    if (s.L_r == N(0) || !has_states(r) || !has_convolutions(r)) return states;
     return states + N(2) * batch * queries * s.L_r * s.r.K * convolved_channels(s);
   });
 }

@@ -24,18 +24,19 @@ Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precisi
 // ---- States that do not grow
 
 /// Bytes of a sequence's states on one rank: linear attention 4 A d_h^2 per layer (float32); a recurrence H d_p d_k
-/// numbers in the format of its state and the last t_c - 1 inputs of its convolutions, p bytes each. A short
-/// convolution has only the latter.
+/// numbers in the format of its state and the last t_c - 1 inputs of its convolutions, p bytes each, or RWKV-7's last
+/// token of D numbers on every rank; as many again of an MLP that mixes tokens. A short convolution has no state.
 template <class N>
 N sequence_state(const Sizes<N>& all, const N& p) {
   return over_parts(all, [&](const Sizes<N>& s) {
     const bool linear = !(s.L_l == N(0)), recurs = !(s.L_r == N(0));
     const N attention = linear ? N(4) * s.L_l * s.cut(s.A) * s.d_h * s.d_h : N(0);
-    if (!recurs) return attention;
+    const N mlps = s.L_d + s.mlps[0].L + s.mlps[1].L, others = s.shifts_mlp ? attention + p * mlps * s.D : attention;
+    if (!recurs) return others;
     const Recurrent& r = s.mixer.recurrent;
-    const N taps = p * (s.r.K - N(1)) * convolved_channels(s);
-    if (r.kind == RecurrentKind::short_convolution) return attention + s.L_r * taps;
-    return attention + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * s.r.P * s.r.d + taps);
+    const N inputs = has_convolutions(r) ? p * (s.r.K - N(1)) * convolved_channels(s) : p * s.D;
+    if (!has_states(r)) return others + s.L_r * inputs;
+    return others + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * s.r.P * s.r.d + inputs);
   });
 }
 /// The same of a whole model, p = `precision` bytes per number of a convolution's inputs.

@@ -18,15 +18,21 @@ Reach reach_of(const Arch& a, Count layer) {
   return a.local.layers.contains(layer) ? a.local.reach : Reach();
 }
 
-/// The layer whose keys and values a layer reads: the last before it that has its own and sees as far. -1: none.
+/// Whether a layer has keys and values, or values of RWKV-7, that are no earlier layer's.
+bool has_own(const Mixer& m, bool values) {
+  if (values) return m.recurrent.kind == RecurrentKind::rwkv7 && m.recurrent.value_rank == 0;
+  return m.attention == AttentionKind::grouped && !m.shared_kv;
+}
+
+/// The layer whose keys and values, or of a recurrence values, a layer reads: the last before it that has its own and
+/// sees as far. -1: none.
 Count read_by(const Arch& a, Count layer) {
   const auto mixer = [&](Count i) -> const Mixer& { return a.mixer(listed(a.mixers, i)); };
   const auto is_linear = [&](Count i) { return a.linear_layers.contains(i); };
-  if (!mixer(layer).shared_kv || is_linear(layer)) return -1;
+  const bool values = mixer(layer).recurrent.value_rank > 0;
+  if ((!mixer(layer).shared_kv && !values) || is_linear(layer)) return -1;
   for (Count i = layer - 1; i >= 0; --i)
-    if (mixer(i).attention == AttentionKind::grouped && !mixer(i).shared_kv && !is_linear(i) &&
-        reach_of(a, i) == reach_of(a, layer))
-      return i;
+    if (has_own(mixer(i), values) && !is_linear(i) && reach_of(a, i) == reach_of(a, layer)) return i;
   return -1;
 }
 

@@ -27,11 +27,12 @@ struct Span {
   bool chunked = false;
 };
 
-/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, and
-/// the tokens that kernels take at once.
+/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, the
+/// tokens that kernels take at once, and the ranks of RWKV-7's learning rate, gate and values.
 template <class N>
 struct RecurrentSizes {
   N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
+  N R_a = 0, R_g = 0, R_v = 0;
 };
 
 /// The sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens
@@ -73,8 +74,11 @@ struct Sizes {
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
   N n_h = 1;                           ///< residual streams
+  N r_l = 0;                           ///< rank beside attention
   std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
   bool all_have_mlp = true;
+  bool alternates = false;  ///< residual streams under alternating updates
+  bool shifts_mlp = false;  ///< dense MLPs read a mix of two tokens
   N T;
   std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
   /// A width on the fullest rank.
@@ -87,6 +91,14 @@ N over_parts(const Sizes<N>& s, const F& f) {
   N all = f(s);
   for (const Sizes<N>& other : s.others) all = all + f(other);
   return all;
+}
+
+/// Whether a recurrence has states, and convolutions before them.
+inline bool has_states(const Recurrent& r) {
+  return r.kind != RecurrentKind::none && r.kind != RecurrentKind::short_convolution;
+}
+inline bool has_convolutions(const Recurrent& r) {
+  return r.kind != RecurrentKind::none && r.kind != RecurrentKind::rwkv7;
 }
 
 /// Channels of a recurrence's convolutions on one rank: those of values, and of queries and keys (DeltaNet) or of B and
@@ -184,6 +196,10 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   if (r.kind == RecurrentKind::none) return;
   s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
          letter("t_c", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays),   letter("c_h", r.chunk)};
+  if (r.kind != RecurrentKind::rwkv7) return;
+  s.r.R_a = letter("r_a", r.step_rank);
+  s.r.R_g = letter("r_g", r.gate_rank);
+  s.r.R_v = r.value_rank > 0 ? letter("r_v", r.value_rank) : N(0);
 }
 }  // namespace detail
 
@@ -200,7 +216,10 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.D_e = a.embedding_width == 0 || a.embedding_width == a.hidden ? s.D : letter("D_e", a.embedding_width);
   detail::set_mixer(s, a, a.local.reach, letter);
   if (a.streams > 1) s.n_h = letter("n_h", a.streams);
+  if (a.laurel_rank > 0) s.r_l = letter("r_l", a.laurel_rank);
   s.F = letter("F", a.mlp_width);
+  s.shifts_mlp = a.mlp_shift;
+  s.alternates = a.altup;
   s.F_e = letter("F_e", a.moe.width);
   s.F_s = letter("F_s", a.moe.shared_width);
   s.n_E = letter("n_E", a.moe.experts);

@@ -72,11 +72,12 @@ class StoredTable {
     if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
     if (has(s_.L_r)) recurrent();
-    if (has(s_.L_d)) mlp(s_.L_d, s_.cut(s_.F));
+    if (has(s_.L_d)) dense(s_.L_d, s_.cut(s_.F));
     for (const MlpLayers<N>& other : s_.mlps)
-      if (has(other.L)) mlp(other.L, s_.cut(other.F));
+      if (has(other.L)) dense(other.L, s_.cut(other.F));
     if (has(s_.L_m)) experts();
     if (a_.per_layer.width > 0) per_layer_input();
+    if (a_.altup) alternating();
   }
   /// The residual stream before the gate; gate, act(gate) and product, less fused or recomputed; its projection before
   /// the norm.
@@ -84,6 +85,24 @@ class StoredTable {
     const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
     statistics(s_.L_p, Tokens::mine, 1, centred());
+  }
+  /// Streams and predictions, which is two norms' input; numbers of the router before and behind tanh, for each; their
+  /// weights. The layer's result, before and behind the norm; the first stream before its factors, in place of a
+  /// residual stream before the gate. A low rank and what is made of it.
+  void alternating() {
+    const N n = s_.n_h;
+    numbers(s_.L_p, Tokens::mine, N(2) * n * s_.D - s_.D);
+    numbers(s_.L_p, Tokens::mine, N(4) * s_.D + N(5) * n + n * n);
+    statistics(s_.L_p, Tokens::mine, 2, false);
+    if (a_.laurel_rank == 0) return;
+    numbers(s_.L_p, Tokens::mine, s_.r_l + s_.D);
+    statistics(s_.L_p, Tokens::mine, 1, centred());
+  }
+  /// Projections of all streams but the first, cut row by row.
+  void projected_streams() {
+    const N rows = m_.B * m_.S * (s_.n_h - N(1));
+    visit_(Stored<N>{
+        .layers = 1, .each = s_.D, .in_block = false, .rows = m_.sequence_parallel ? quotient_up(rows, s_.T) : rows});
   }
   void attention() {
     if (mixer_.attention == AttentionKind::compressed) return compressed();
@@ -115,6 +134,10 @@ class StoredTable {
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
     if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D);
+    if (a_.altup) {  // the embedding and what is projected of it
+      once(Tokens::scattered, true, s_.D);
+      projected_streams();
+    }
     if (a_.per_layer.width == 0) return;
     once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
     if (m_.norm_stats)                               // a float32 per token and layer, cut row by row
@@ -152,7 +175,7 @@ class StoredTable {
   }
   /// `each` halves of a serial block in some layers.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
-    if (a_.streams > 1) {  // the streams, their weights, and the result that is spread
+    if (a_.hyper_connected()) {  // the streams, their weights, and the result that is spread
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
       numbers(layers, Tokens::scattered, N(each) * s_.D);
     }
@@ -311,6 +334,12 @@ class StoredTable {
         all(N(mixer_.recurrent.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
         if (mixer_.recurrent.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
         return;
+      case RecurrentKind::rwkv7:  // six mixes; r, k twice, v, decay, learning rate, removed key, o, normed o, gate,
+                                  // product; where values are mixed their share and the mix; ranks, twice under tanh
+                                  // and sigmoid
+        all(N(6) * s_.D + N(has(r.R_v) ? 13 : 11) * values + N(2) * (r.R + r.R_g) + r.R_a + r.R_v);
+        statistics(s_.L_r, Tokens::all, heads, false);
+        return statistics(s_.L_r, Tokens::all, heads, true);
       case RecurrentKind::short_convolution:  // b, x, their product, c, the convolution, the second product
         return all(N(6) * values);
     }
@@ -323,6 +352,11 @@ class StoredTable {
     return m_.glu == GluStore::all ? 4 : 3;
   }
   void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
+  /// A dense one, with the mix of tokens that it reads.
+  void dense(const N& layers, const N& width) {
+    if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
+    mlp(layers, width);
+  }
 
   /// Tensors of the experts: router logits, probabilities and gates in float32; tokens as dispatched and as returned.
   void experts() {
@@ -336,7 +370,7 @@ class StoredTable {
       statistics(s_.L_m, Tokens::mine, 1, false);
     }
     if (m.beside_dense) {  // both results before their norms
-      mlp(s_.L_m, s_.cut(s_.F));
+      dense(s_.L_m, s_.cut(s_.F));
       numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
       statistics(s_.L_m, Tokens::mine, 3, centred());
     }
@@ -363,7 +397,11 @@ class StoredTable {
       once(Tokens::mine, false, N(4) * s_.n_M);
     }
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
-    if (a_.streams > 1) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
+    if (a_.hyper_connected()) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
+    if (a_.altup) {
+      once(Tokens::mine, true, s_.n_h * s_.D);
+      projected_streams();
+    }
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     if (narrow()) once(Tokens::mine, true, s_.D_e);
     if (m_.log_sum_exps) once(Tokens::all, false, 4);
@@ -432,6 +470,10 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Re
   };
   add(s.L, Tokens::mine, s.n_h * s.D);
   over_parts(s, [&](const Sizes<N>& of) {
+    if (has_states(of.mixer.recurrent) && !(of.L_k == N(0))) {  // values of a recurrence
+      add(of.L_k, Tokens::all, of.cut(of.r.H) * of.r.P);
+      return of.L_k;
+    }
     const N each = of.d_v == of.d_h ? N(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
     if (!(of.L_k == N(0))) add(of.L_k, Tokens::all, each);
     return of.L_k;

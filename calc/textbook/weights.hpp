@@ -26,7 +26,7 @@ struct Weight {
   N in = 1, out = 1;
   Place place = Place::cut;
   bool routed = false;  ///< an expert's
-  bool tied = false;    ///< the token table, counted there
+  bool tied = false;    ///< the token table, or a router of residual streams, counted there
   bool lookup = false;  ///< a table that is read, not multiplied
   bool taps = false;    ///< of a depthwise convolution: each multiplied once per token
   bool norm = false;    ///< of a norm inside attention, stored like other norms
@@ -100,6 +100,7 @@ class WeightTable {
       visit_(
           Weight<N>{.component = c, .matrix = true, .in = s_.D, .out = s_.n_T, .place = Place::whole, .lookup = true});
     if (a_.per_layer.width > 0) per_layer_inputs();
+    if (a_.altup) stream_projections(c);
   }
   /// A table of K ranges of distances per stack.
   void distances() {
@@ -264,6 +265,15 @@ class WeightTable {
     matrix(Component::attention, s_.L_r, 1, s_.D, s_.r.R, Place::whole);
     matrix(Component::attention, s_.L_r, 1, s_.r.R, width);
   }
+  /// The same whose first matrix is for the heads of every rank, and with a bias.
+  void between_ranks(const N& rank, const N& width) {
+    matrix(Component::attention, s_.L_r, 1, s_.D, rank, Place::shared);
+    matrix(Component::attention, s_.L_r, 1, rank, width);
+  }
+  void biased_rank(const N& rank, const N& width) {
+    between_ranks(rank, width);
+    learned(1, width);
+  }
   void recurrent() {
     const RecurrentSizes<N>& r = s_.r;
     const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
@@ -306,6 +316,17 @@ class WeightTable {
         learned(3, heads);
         if (m_.recurrent.gated_norm) inner_norm(s_.L_r, 1, values);
         break;
+      case RecurrentKind::rwkv7:  // mixes; r, k, v; decay, learning rate, share of values, gate; k_k; k_a, r_k; norms
+        vector(Component::attention, s_.L_r, 6, s_.D, Place::shared);
+        projection(values, 3);
+        biased_rank(r.R, values);
+        biased_rank(r.R_a, values);
+        if (has(r.R_v)) biased_rank(r.R_v, values);
+        between_ranks(r.R_g, values);
+        inner_norm(s_.L_r, 1, values);
+        learned(2, values);
+        inner_norm(s_.L_r, 2, values);
+        break;
       case RecurrentKind::short_convolution:
         projection(values, 3);
         convolution(values);
@@ -335,6 +356,7 @@ class WeightTable {
     if (a_.activation == Activation::xielu) vector(c, layers, 1, 2);
   }
   void dense(const N& layers, const N& width) {
+    if (a_.mlp_shift) vector(Component::mlp, layers, 1, s_.D, Place::shared);
     mlp({.component = Component::mlp, .layers = layers}, s_.D, s_.cut(width), a_.mlp_bias);
     learned_activation(Component::mlp, layers);
   }
@@ -366,7 +388,8 @@ class WeightTable {
 
   /// Norms of the layers with this mixer: in serial blocks one or two for each half that they have.
   void norms() {
-    if (a_.streams > 1) {  // hyper-connections of both halves: a matrix; its bias and three scales in one tensor
+    if (a_.altup) alternating();
+    if (a_.hyper_connected()) {  // hyper-connections of both halves: a matrix; its bias and three scales in one tensor
       const N n = s_.n_h, weights = n * (n + N(2));
       matrix(Component::norm, s_.L_p, 2, n * s_.D, weights, Place::whole);
       vector(Component::norm, s_.L_p, 2, weights + N(3), Place::whole);
@@ -384,6 +407,37 @@ class WeightTable {
     if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, both * width, s_.D, Place::whole);
     if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
+  }
+  /// Norm and router; weights of predictions and of corrections; a factor per channel. And a low rank with its norm.
+  void alternating() {
+    const N n = s_.n_h;
+    for (const bool again : {false, true})
+      visit_(Weight<N>{.component = Component::norm,
+                       .layers = s_.L_p,
+                       .matrix = true,
+                       .in = s_.D,
+                       .out = n,
+                       .place = Place::whole,
+                       .tied = again});
+    matrix(Component::norm, s_.L_p, 1, n, n * n, Place::whole);
+    matrix(Component::norm, s_.L_p, 1, n, n, Place::whole);
+    vector(Component::norm, s_.L_p, 2, s_.D, Place::whole);
+    if (a_.laurel_rank == 0) return;
+    matrix(Component::mlp, s_.L_p, 1, s_.D, s_.r_l, Place::whole);
+    matrix(Component::mlp, s_.L_p, 1, s_.r_l, s_.D, Place::whole);
+    if (a_.norm != NormKind::weight_free)
+      vector(Component::norm, s_.L_p, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
+  }
+  /// A projection of each stream but the first.
+  void stream_projections(Component c) {
+    const N more = s_.n_h - N(1);
+    visit_(Weight<N>{.component = c,
+                     .copies = more,
+                     .visited = more,
+                     .matrix = true,
+                     .in = s_.D,
+                     .out = s_.D,
+                     .place = Place::whole});
   }
   /// A vector and a norm for each half of a layer that mixes residual streams.
   void mixes() {
@@ -415,7 +469,8 @@ class WeightTable {
         vector(Component::norm, 1, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
     }
     const N rows = s_.cut(s_.V);
-    if (a_.streams > 1) {
+    if (a_.altup) stream_projections(Component::lm_head);
+    if (a_.hyper_connected()) {
       matrix(Component::lm_head, 1, 1, s_.n_h * s_.D, s_.n_h, Place::whole);
       vector(Component::lm_head, 1, 1, s_.n_h + N(1), Place::whole);
     }
@@ -475,7 +530,8 @@ template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;
   const N head = s.V * s.D_e + (a.head.kind == HeadKind::masked_token ? s.D * s.D : N(0));
-  return a.streams > 1 ? head + s.n_h * s.n_h * s.D : head;
+  if (a.altup) return head + (s.n_h - N(1)) * s.D * s.D;
+  return a.hyper_connected() ? head + s.n_h * s.n_h * s.D : head;
 }
 template <class N>
 N pooled_weights(const Arch& a, const Sizes<N>& s) {

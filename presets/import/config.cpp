@@ -126,7 +126,9 @@ Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
     c.refuse(fmt::format("hidden size {} is no multiple of {} heads, and no head_dim is given; give one", a.hidden,
                          a.heads));
   if (a.head_dim == 0) a.head_dim = a.hidden / a.heads;
-  a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size", "d_ff"}, d.mlp);
+  const json::Value* widths = c.find("intermediate_size");  // a list where layers differ (Gemma 3n)
+  if (widths == nullptr || !widths->is_array())
+    a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size", "d_ff"}, d.mlp);
   if (!c.has("padded_vocab_size")) a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
   a.context = c.first_size({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, d.context);
   a.tied_head = c.flag("tie_word_embeddings", d.tied);
@@ -157,9 +159,10 @@ Activation named_activation(const Config& c, const std::string& name) {
   // transformers/activations.py, ACT2FN. Some cost what silu costs: quick_gelu, x sigmoid(1.702 x); swigluoai, the same
   // of a clamped gate whose factor is the other half + 1 (gpt-oss, MiniMax-M3); situ (Kimi K3), whose two factors are
   // kept within bounds by tanh.
-  static constexpr std::array<std::pair<std::string_view, Activation>, 17> known = {{
+  static constexpr std::array<std::pair<std::string_view, Activation>, 18> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},
+      {"sqrelu", Activation::relu_squared},
       {"gelu", Activation::gelu},
       {"gelu_python", Activation::gelu},
       {"gelu_10", Activation::gelu},

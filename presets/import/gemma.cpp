@@ -103,6 +103,59 @@ Arch gemma4(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// Widths of the MLPs: one, or a list of one per layer of two at most.
+void gemma3n_mlps(const Config& c, Arch& a) {
+  const std::vector<Count> widths = c.counts("intermediate_size");
+  if (static_cast<Count>(widths.size()) != a.layers)
+    c.refuse("\"intermediate_size\" has " + std::to_string(widths.size()) + " widths for " + std::to_string(a.layers) +
+             " layers; give one for each");
+  a.mlp_width = widths.front();
+  LayerMlp other;
+  for (Count i = 0; i < a.layers; ++i) {
+    const Count width = widths[static_cast<std::size_t>(i)];
+    if (width == a.mlp_width) continue;
+    if (other.width > 0 && width != other.width) c.refuse("\"intermediate_size\" has more than two widths");
+    other.width = width;
+    other.layers.insert(i);
+  }
+  if (other.width > 0) a.mlps.push(other);
+}
+
+/// hf gemma3n/modeling_gemma3n.py, the text model: Gemma 4's norms, inputs of layers and shared keys and values, with
+/// one head width; residual streams under alternating updates, a low rank beside attention. Every fifth layer is full.
+/// What the gate of a sparse layer keeps of its numbers (activation_sparsity_pattern) changes no count. Layers that
+/// share keys and values have matrices for them in the checkpoint, which nothing reads and which are not counted.
+Arch gemma3n(const Config& c, const Defaults& d) {
+  const bool listed = c.has("intermediate_size") && c.find("intermediate_size")->is_array();
+  Arch a = gemma(c, d);
+  sandwich(a);
+  if (listed) gemma3n_mlps(c, a);
+  a.qk_norm = QkNorm::per_head;
+  a.value_norm = true;
+  c.ignore({"activation_sparsity_pattern", "altup_active_idx", "altup_coef_clip", "altup_correct_scale"});
+  const Count shared = c.is_null("num_kv_shared_layers") ? 0 : c.count("num_kv_shared_layers", 15);
+  if (shared >= a.layers) c.refuse("\"num_kv_shared_layers\" is not below the number of layers; lower it");
+  const LayerSet full = LayerSet::every(4, 5, a.layers);
+  const LayerSet slide = layers_of_type(c, a, "sliding_attention").value_or(others(full, a.layers));
+  const LayerSet sharing = layers_from(a, a.layers - shared);
+  const Count window = c.count("sliding_window", 512);
+  const Reach reach{window < a.context ? window : 0};
+  LayerMixer near, far;
+  static_cast<Mixer&>(near) = static_cast<Mixer&>(far) = a;
+  near.shared_kv = far.shared_kv = true;
+  near.reach = reach;
+  near.layers = slide.filtered(sharing, true);
+  far.layers = others(slide, a.layers).filtered(sharing, true);
+  set_reach(a, reach, slide.filtered(sharing, false));
+  for (const LayerMixer& m : {near, far}) set_mixer(a, m);
+  a.per_layer = {.rows = c.size("vocab_size_per_layer_input", 262144),
+                 .width = c.size("hidden_size_per_layer_input", 256)};
+  a.streams = c.size("altup_num_inputs", 4);
+  a.altup = true;
+  a.laurel_rank = c.size("laurel_rank", 64);
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> gemma_families() {
@@ -110,6 +163,7 @@ std::vector<Family> gemma_families() {
       {"gemma", gemma, {28, 3072, 16, 16, 256, 24576, 256000, 8192, true}},
       {"gemma2", gemma2, {26, 2304, 8, 4, 256, 9216, 256000, 8192, true}},
       {"gemma3_text", gemma3, {26, 2304, 8, 4, 256, 9216, 262208, 131072, true}},
+      {"gemma3n_text", gemma3n, {35, 2048, 8, 2, 256, 16384, 262400, 32768, true}},
       {"gemma4_text", gemma4, {30, 2304, 8, 4, 256, 9216, 262144, 131072, true}},
   };
 }

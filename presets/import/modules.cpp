@@ -200,10 +200,11 @@ void latent(const Layer& l, const Mixer& m, Count hidden) {
 }
 
 /// Matrices of a recurrence by the names of hf qwen3_next, qwen3_5, hub Kimi-Linear, hf mamba, granitemoehybrid,
-/// falcon_h1, hub Nemotron-H and hf lfm2. Convolutions and the vectors of heads are none.
+/// falcon_h1, hub Nemotron-H, fla rwkv7 and hf lfm2. Convolutions and the vectors of heads are none.
 void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
   const Count values = r.width(), keys = mul(r.key_heads, r.key_dim);
   const Projections delta(l, {"linear_attn"}), kda(l, attention_names), ssm(l, {"mixer", "mamba"}), conv(l, {"conv"});
+  const Projections rwkv(l, {"attn"});
   switch (r.kind) {
     case RecurrentKind::none:
       return;
@@ -233,6 +234,15 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
     case RecurrentKind::mamba2:
       ssm({"in_proj"}, add(add(mul(2, values), mul(2, keys)), r.heads), hidden);
       return ssm({"out_proj"}, hidden, values);
+    case RecurrentKind::rwkv7:
+      for (const char* name : {"r_proj", "k_proj", "v_proj"}) rwkv({name}, values, hidden);
+      for (const auto& [name, rank] : {std::pair{"w_lora", r.rank}, std::pair{"a_lora", r.step_rank},
+                                       std::pair{"v_lora", r.value_rank}, std::pair{"g_lora", r.gate_rank}}) {
+        if (rank == 0) continue;
+        rwkv({std::string(name) + ".lora.0"}, rank, hidden);
+        rwkv({std::string(name) + ".lora.2"}, values, rank);
+      }
+      return rwkv({"o_proj"}, hidden, values);
     case RecurrentKind::short_convolution:
       conv({"in_proj"}, mul(3, hidden), hidden);
       return conv({"out_proj"}, hidden, hidden);
@@ -272,10 +282,10 @@ void mix(const Layer& l, const Mixer& m, Count hidden) {
 /// `in`: the width of the MLP's input and output.
 void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
                   Count groups = 1) {
-  const Names up{"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h"};
+  const Names up{"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h", "key"};
   if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, in, groups);
   l.matrix(c, parents, up, width, in, groups);
-  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h"}, in, width, groups);
+  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"}, in, width, groups);
 }
 
 void mixture(const Layer& l, const Arch& a) {

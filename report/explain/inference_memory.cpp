@@ -235,8 +235,9 @@ constexpr Definition memory[] = {
          return from_engine(s, "M_st", "bytes of the states of all layers and modules", "kv_cache.state_bytes");
        return {state(s).text()};
      },
-     "they do not grow: a state per head, and the last inputs of convolutions",
-     "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060", "linear attention or a recurrence"},
+     "they do not grow: a state per head, and the last inputs of convolutions or token shifts",
+     "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060; RWKV-7 arXiv:2503.14456",
+     "linear attention or a recurrence"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",

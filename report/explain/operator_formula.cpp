@@ -70,16 +70,19 @@ class Writer {
   }
   /// 2 FLOPs for each number of the state and each pass over it.
   Expr operator()(const LinearAttention& s) {
-    const Count passes = s.rule == StateRule::sum ? 2 : s.rule == StateRule::state_space ? 3 : 4;
     const Expr value = letter("d_h", "head width", s.head_dim);
     const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);
-    return Expr(2 * passes) * rows(s.rows()) * letter("A", "heads", s.heads) * key * value;
+    return Expr(2 * passes(s.rule)) * rows(s.rows()) * letter("A", "heads", s.heads) * key * value;
   }
   Expr operator()(const Convolution& s) {
     return Expr(2) * rows(s.rows()) * letter("channels", "channels", s.channels) *
            letter("t_c", "taps per channel", s.taps);
   }
 
+  /// A token read once, its mixes written.
+  Expr operator()(const Shift& s) {
+    return moved(Expr(1) + letter("n_x", "mixes of a token with the one before it", s.mixes), s.rows(), s.width);
+  }
   Expr operator()(const Lookup& s) { return moved(1, s.tokens, s.width); }
   Expr operator()(const Norm& s) { return moved(2, s.rows, s.width); }
   Expr operator()(const Pointwise& s) {
@@ -89,6 +92,10 @@ class Writer {
       case PointwiseKind::gate:
       case PointwiseKind::add_own:
         return moved(3, s.rows, s.width);
+      case PointwiseKind::blend:
+        return moved(4, s.rows, s.width);
+      case PointwiseKind::bonus:
+        return moved(6, s.rows, s.width);
       case PointwiseKind::dropout: {
         const Expr masks = Expr(2) * number_bytes() + Expr(1);
         counts = Counts::bytes;
@@ -100,6 +107,8 @@ class Writer {
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
       case PointwiseKind::gather:
         return moved(Expr(1) + letter("n_h", "residual streams", s.top_k), s.rows, s.width);
+      case PointwiseKind::share:
+        return moved(Expr(2) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
       case PointwiseKind::repeat:
         return moved(Expr(1) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
       case PointwiseKind::spread:
@@ -109,6 +118,9 @@ class Writer {
       case PointwiseKind::scale:
       case PointwiseKind::route:
       case PointwiseKind::dispatch:
+      case PointwiseKind::predict:
+      case PointwiseKind::stack:
+      case PointwiseKind::first:
         break;
     }
     return moved(2, s.rows, s.width);

@@ -30,6 +30,7 @@ constexpr Size sizes[] = {
     {"D", "hidden size", [](S s) { return number_text(s.arch().hidden); }},
     {"D_e", "width of the token table", [](S s) { return number_text(s.arch().embedding_width); }},
     {"n_h", "residual streams", [](S s) { return number_text(s.arch().streams); }},
+    {"r_l", "rank beside attention", [](S s) { return number_text(s.arch().laurel_rank); }},
     {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
     {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
     {"n_M", "tensors in a mix of residual streams", [](S s) { return number_text(mixed_tensors(s.arch())); }},
@@ -136,6 +137,9 @@ constexpr LayerSize layer_sizes[] = {
     {"d_k", "width of its keys, or its state per channel"},
     {"t_c", "taps of its convolutions"},
     {"r_h", "rank inside it"},
+    {"r_a", "rank of its learning rate"},
+    {"r_g", "rank of its gate"},
+    {"r_v", "rank of the share of earlier values"},
     {"n_z", "learned logarithms of its decays"},
     {"c_h", "tokens that its kernels take at once"},
 };

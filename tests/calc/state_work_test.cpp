@@ -38,6 +38,20 @@ TEST_CASE("a state that takes one token at a time is updated and read by product
   CHECK(backward(shape(StateRule::delta, 0), train).model == Flops(16 * rows * state));
 }
 
+TEST_CASE("a state that loses by one key and gains by another is read for each and updated by each", "[cost][state]") {
+  const Cost rwkv = forward(shape(StateRule::removal, 0), train);
+  CHECK(rwkv.executed == Flops(8 * rows * state));
+  CHECK(rwkv.model == Flops(10 * rows * state));  // and the decay
+  CHECK(backward(shape(StateRule::removal, 0), train).executed == Flops((16 + 6) * rows * state));
+  // Chunks of 4, 4 and 2: four kinds of scores; two products with the system's right side and itself, two that give the
+  // output; two of the state read and two of its updates.
+  const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
+  const Count done = 8 * places * heads * (n + p) + 8 * rows * state;
+  const Count reading = 4 * places * heads * p + 2 * rows * state;
+  CHECK(forward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Wide>(done)));
+  CHECK(backward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Wide>(3 * done - reading)));
+}
+
 TEST_CASE("chunks of four tokens multiply 4 x 4 scores, the last one those of the two that are left", "[cost][state]") {
   const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
   const Count ssm = 2 * places * groups * n + 2 * places * heads * p + 4 * rows * state;

@@ -248,18 +248,21 @@ TEST_CASE("a gradient needs what its operator read, and flash's its output too",
     for (const bool in : n.in) which += in ? 'i' : '-';
     return which + (n.out ? 'o' : '-');
   };
-  CHECK(needed(core(), train) == "iiii-o");  // four where queries meet latent rows themselves
-  CHECK(needed(core(), of(Phase::training, AttentionImpl::naive)) == "iiii--");
-  CHECK(needed(LinearAttention{3, 6, 4, 5, 6, 5}, train) == "iiiii-");
-  CHECK(needed(Linear{.rows = 3, .in = 13, .out = 5}, train) == "i-----");
-  CHECK(needed(Norm{3, 13, 13, false}, train) == "i-----");
-  CHECK(needed(Lookup{3, 19, 13}, train) == "------");
+  CHECK(needed(core(), train) == "iiii--o");  // four where queries meet latent rows themselves
+  CHECK(needed(core(), of(Phase::training, AttentionImpl::naive)) == "iiii---");
+  CHECK(needed(LinearAttention{3, 6, 4, 5, 6, 5}, train) == "iiiiii-");
+  CHECK(needed(Linear{.rows = 3, .in = 13, .out = 5}, train) == "i------");
+  CHECK(needed(Norm{3, 13, 13, false}, train) == "i------");
+  CHECK(needed(Shift{3, 4, 5, 6}, train) == "i------");
+  CHECK(needed(Lookup{3, 19, 13}, train) == "-------");
   const auto pointwise = [&](PointwiseKind k) { return needed(Pointwise{.kind = k, .rows = 3, .width = 5}, train); };
-  CHECK(pointwise(PointwiseKind::multiply) == "ii----");
-  CHECK(pointwise(PointwiseKind::gate) == "ii----");
-  CHECK(pointwise(PointwiseKind::activate) == "i-----");
-  CHECK(pointwise(PointwiseKind::combine) == "i-----");
+  CHECK(pointwise(PointwiseKind::multiply) == "ii-----");
+  CHECK(pointwise(PointwiseKind::gate) == "ii-----");
+  CHECK(pointwise(PointwiseKind::blend) == "iii----");
+  CHECK(pointwise(PointwiseKind::bonus) == "iiiii--");
+  CHECK(pointwise(PointwiseKind::activate) == "i------");
+  CHECK(pointwise(PointwiseKind::combine) == "i------");
   for (const PointwiseKind k :
        {PointwiseKind::add, PointwiseKind::rope, PointwiseKind::dropout, PointwiseKind::route, PointwiseKind::dispatch})
-    CHECK(pointwise(k) == "------");
+    CHECK(pointwise(k) == "-------");
 }

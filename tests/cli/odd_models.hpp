@@ -135,6 +135,26 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mlps.push({500, LayerSet::every(4, 1, 7)});
             a.per_layer = {.rows = 333, .width = 10};
           }),
+      odd("residual streams under alternating updates, a low rank beside attention, shared keys and values",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::per_head;
+            a.value_norm = a.altup = true;
+            a.streams = 3;
+            a.laurel_rank = 5;
+            a.norm = NormKind::rms_norm;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            a.mlp = MlpKind::gated;
+            a.local = {{100}, LayerSet::every(0, 1, 4)};
+            LayerMixer sharing;
+            static_cast<Mixer&>(sharing) = a;
+            sharing.shared_kv = true;
+            sharing.reach.tokens = 100;
+            sharing.layers = LayerSet::every(4, 1, 7);
+            a.mixers.push(sharing);
+            a.per_layer = {.rows = 333, .width = 10};
+            a.tied_head = true;
+          }),
       odd("experts beside a dense MLP, keys that are values",
           [](Arch& a) {
             a.qk_norm = QkNorm::per_head;
@@ -213,6 +233,28 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mixers.push(chosen);
             a.mixers.push(pooled);
             a.local = {{100}, LayerSet::every(0, 4, 7)};
+          }),
+      odd("RWKV-7, two of whose layers hand on their values, MLPs that mix tokens",
+          [](Arch& a) {
+            a.attention = AttentionKind::none;
+            a.recurrent = {.kind = RecurrentKind::rwkv7,
+                           .heads = 8,
+                           .head_dim = 14,
+                           .key_heads = 8,
+                           .key_dim = 14,
+                           .rank = 9,
+                           .step_rank = 5,
+                           .gate_rank = 11,
+                           .value_rank = 3,
+                           .chunk = 16};
+            a.embedding_norm = a.mlp_shift = true;
+            a.activation = Activation::relu_squared;
+            a.position = Position::none;
+            LayerMixer giving;
+            static_cast<Mixer&>(giving) = a;
+            giving.recurrent.value_rank = 0;
+            giving.layers = LayerSet::every(0, 3, 7);
+            a.mixers.push(giving);
           }),
       odd("linear attention alone",
           [](Arch& a) {

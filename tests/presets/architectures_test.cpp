@@ -25,7 +25,7 @@ json::Value rows_2026() {
 template <typename Act>
 void for_each_row(const Act& act) {
   const json::Value rows = rows_2026();
-  REQUIRE(rows.size() == 43);
+  REQUIRE(rows.size() == 49);
   for (const json::Value& row : rows) {
     CAPTURE(row["name"].get<std::string>());
     act(row, import_config(row["config"], "config.json"));
@@ -76,6 +76,17 @@ TEST_CASE("Gemma 4 E2B has its table of per-layer inputs and the rest of them ap
     CHECK(all == 2348810240 + 41341696);  // vocabulary x 35 x 256, and projections and norms
     CHECK(parameters(card.arch).total - 2348810240 == 2279759139);
   });
+}
+
+// Published totals of the checkpoints with vision and audio, which are the same in both. In these the 10 and 15 layers
+// that share keys and values have matrices of 2048 x 512 for them and a norm of 256, which nothing reads.
+TEST_CASE("Gemma 3n E4B has as many parameters more than E2B as their checkpoints", "[import][architectures]") {
+  Count e2b = 0, e4b = 0;
+  for_each_row([&](const json::Value& row, const ModelCard& card) {
+    if (row["name"] == "gemma-3n-E2B") e2b = parameters(card.arch).total + 10 * (2 * 2048 * 512 + 256);
+    if (row["name"] == "gemma-3n-E4B") e4b = parameters(card.arch).total + 15 * (2 * 2048 * 512 + 256);
+  });
+  CHECK(e4b - e2b == 7849978192 - 5439438272);
 }
 
 // mtp: the published total less the model's, where files hold the modules; correction biases of routers, which files

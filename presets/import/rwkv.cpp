@@ -1,0 +1,84 @@
+#include <cmath>
+
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// fla layers/rwkv7.py: a low rank that is null is `factor` sqrt(hidden) in whole multiples of 32, in proportion to the
+/// width of a head over 64 where `wide` says so; halves round to the even multiple.
+Count rank(const Config& c, std::string_view key, Count otherwise, double factor, Count hidden, Count head, bool wide) {
+  if (!c.is_null(key)) return c.size(key, otherwise);
+  const double heads = wide ? static_cast<double>(head) / 64 : 1;
+  const double whole = std::nearbyint(factor * std::sqrt(static_cast<double>(hidden)) * heads / 32);
+  return std::max<Count>(32, 32 * static_cast<Count>(whole));
+}
+
+Recurrent time_mix(const Config& c, Count hidden) {
+  const Count given = c.is_null("head_dim") ? 0 : c.size("head_dim", c.has("num_heads") ? 0 : 64);
+  const Count heads = given > 0 ? hidden / given : c.size("num_heads", 1), width = hidden / heads;
+  c.ignore({"num_heads"});
+  if (mul(heads, width) != hidden)
+    c.refuse("\"hidden_size\" " + std::to_string(hidden) +
+             " is no multiple of the width of a head; give another head_dim");
+  return {.kind = RecurrentKind::rwkv7,
+          .heads = heads,
+          .head_dim = width,
+          .key_heads = heads,
+          .key_dim = width,
+          .rank = rank(c, "decay_low_rank_dim", 64, 2.5, hidden, width, true),
+          .step_rank = rank(c, "a_low_rank_dim", 64, 2.5, hidden, width, true),
+          .gate_rank = rank(c, "gate_low_rank_dim", 128, 5, hidden, width, false),
+          .value_rank = rank(c, "v_low_rank_dim", 16, 1.7, hidden, width, true),
+          .chunk = 64};
+}
+
+/// Values as wide as the model, in every layer.
+void check_values(const Config& c, Count hidden) {
+  if (!c.has("value_dim")) return;
+  const bool one = c.find("value_dim")->is_number();
+  for (const Count width : one ? std::vector<Count>{c.size("value_dim", hidden)} : c.counts("value_dim"))
+    if (width != hidden)
+      c.refuse("\"value_dim\" holds " + std::to_string(width) +
+               "; values of another width than hidden_size are in no released model, and not known here");
+}
+
+/// fla-org/flash-linear-attention, models/rwkv7/modeling_rwkv7.py and layers/rwkv7.py: LayerNorms, one of them behind
+/// the embedding (norm_first); a time mix that reads two tokens, and whose values are mixed with the first layer's but
+/// there; a plain MLP of squared ReLU that reads two tokens. Kernels take chunks of 64 tokens.
+Arch rwkv7(const Config& c, const Defaults& d) {
+  Arch a;
+  a.layers = c.required({"num_hidden_layers"}, d.layers);
+  require_layers(c, a.layers);
+  a.hidden = a.embedding_width = c.required({"hidden_size"}, d.hidden);
+  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
+  a.context = c.size("max_position_embeddings", d.context);
+  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  c.ignore({"fuse_norm", "num_attention_heads", "num_key_value_heads"});
+  if (c.has("attn")) c.refuse("\"attn\" gives some layers attention; RWKV-7 beside attention is not known");
+  check_values(c, a.hidden);
+  a.attention = AttentionKind::none;
+  a.recurrent = time_mix(c, a.hidden);
+  LayerMixer first;
+  static_cast<Mixer&>(first) = a;
+  first.recurrent.value_rank = 0;
+  first.layers.insert(0);
+  set_mixer(a, first);
+  a.norm = c.flag("norm_bias", true) ? NormKind::layer_norm : NormKind::layer_norm_no_bias;
+  a.embedding_norm = c.flag("norm_first", true);
+  a.mlp = MlpKind::plain;
+  a.activation = activation(c, {"hidden_act"}, "sqrelu");
+  const double inner = c.number("hidden_ratio", 4) * static_cast<double>(a.hidden);
+  a.mlp_width =
+      c.has("intermediate_size") ? c.size("intermediate_size", 1) : mul(32, ceil_div(static_cast<Count>(inner), 32));
+  a.mlp_shift = true;
+  a.position = Position::none;
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> rwkv_families() { return {{"rwkv7", rwkv7, {24, 2048, 0, 0, 0, 0, 32000, 2048}}}; }
+
+}  // namespace llmcalc::import

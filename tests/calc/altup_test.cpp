@@ -1,0 +1,81 @@
+// Residual streams under alternating updates (Gemma 3n): weights, tensors and their gradients.
+
+#include "calc/block/altup.hpp"
+
+#include "calc/liveness.hpp"
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "calc/textbook/stored.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// Three layers of D 64 with 4 streams, a rank of 5 beside attention, and inputs of their own of width 7.
+Arch alternating() {
+  Arch a = even();
+  a.streams = 4;
+  a.altup = true;
+  a.laurel_rank = 5;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  a.per_layer = {.rows = 23, .width = 7};
+  return a;
+}
+
+constexpr Count D = 64, n = 4, tokens = 3;
+constexpr Step training{.sequences = 1, .queries = tokens, .training = true};
+
+}  // namespace
+
+TEST_CASE("a layer of alternating updates predicts, runs on the first stream, corrects and shares its own input",
+          "[engine][altup]") {
+  CHECK(names(first_block(alternating(), training)) ==
+        "altup.norm altup.router altup.act altup.predict_weights altup.predict attn.norm laurel.down laurel.up "
+        "laurel.norm laurel.add attn.q attn.k attn.v attn.rope attn.core attn.out attn.post_norm attn.add laurel.sum "
+        "mlp.norm mlp.gate mlp.up mlp.act mlp.mul mlp.down mlp.post_norm mlp.add altup.result_norm altup.result_router "
+        "altup.result_act altup.correct_weights altup.correct altup.first altup.scale per_layer.gate per_layer.act "
+        "per_layer.mul per_layer.project per_layer.norm altup.share");
+}
+
+// A router and its norm, which a layer uses twice; 16 + 4 weights of 4 numbers; a factor per channel; a low rank with
+// its norm; and projections of three streams at both ends.
+TEST_CASE("alternating updates have a router, weights and factors per layer, and projections at both ends",
+          "[engine][altup]") {
+  Arch without = alternating();
+  without.streams = 1;
+  without.altup = false;
+  without.laurel_rank = 0;
+  const Count layer = D * n + D + n * (n * n + n) + D, low = 2 * D * 5 + D;
+  const Parameters p = parameters(alternating()), q = parameters(without);
+  CHECK(p.total == q.total + 3 * (layer + low) + 2 * 3 * D * D);
+  CHECK(p.lm_head == q.lm_head + 3 * D * D);
+  CHECK(p.embedding == q.embedding + 3 * D * D);
+}
+
+TEST_CASE("what alternating updates keep is what the table of stored tensors says, recomputed or not",
+          "[textbook][altup]") {
+  const Arch a = alternating();
+  for (const Recompute r : {Recompute::none, Recompute::full}) {
+    const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1, .recompute = r};
+    const Prices prices = price(a, plan, {}, {});
+    const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = tokens, .p = 2, .log_sum_exps = false};
+    CHECK(kept_bytes(prices, plan, whole_model(prices.kinds)) ==
+          textbook::stored(a, textbook::exact_sizes(a), m, r).bytes(2).bytes());
+  }
+}
+
+TEST_CASE("a layer of alternating updates passes on all streams, and its worst moments say what is alive",
+          "[liveness][altup]") {
+  const Arch a = alternating();
+  const Pricing p = pricing({.seq = tokens, .micro_batch = 1, .global_batch = 1}, Phase::training);
+  const OpList ops = first_block(a, training);
+  const Liveness l = liveness(ops, p, tokens * n * D);
+  const WorstMoments w = worst_moments(ops, p, tokens * n * D);
+  CHECK(w.forward.total() == l.forward);
+  CHECK(w.backward.total() == l.backward);
+  CHECK(l.output == Bytes(2 * tokens * n * D));
+}
