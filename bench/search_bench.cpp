@@ -2,7 +2,8 @@
 ///
 /// Goals, on one core of a current server, release build; printed, never judged:
 ///   plans per second   10^6, counting every plan whose memory was counted and whose time was, or was bounded
-///   GPT-3 175B         on 64 A100-80GB, sequences of 2048, 1536 of them a step: in 5 s on two cores; README.md says what
+///   GPT-3 175B         on 64 A100-80GB, sequences of 2048, 1536 of them a step: in 5 s on two cores; README.md says
+///   what
 ///                      of calculon's space for it is searched
 
 #include <benchmark/benchmark.h>
