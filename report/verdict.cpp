@@ -73,10 +73,11 @@ std::string spent_text(const Report& r) {
 
 /// What would help an estimate most: "a tenth more matmul peak -4.4 %, link -2.6 %".
 std::string helps_text(const Report& r, std::string_view sensitivity) {
+  constexpr double shown = 0.0005;  // "-0.0 %" is no help
   const Section* s = r.find(sensitivity);
   std::vector<const Row*> rows;
   for (const Row& row : s->rows)
-    if (std::get<double>(row.value) < 0) rows.push_back(&row);
+    if (std::get<double>(row.value) < -shown) rows.push_back(&row);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row* a, const Row* b) { return std::get<double>(a->value) < std::get<double>(b->value); });
   rows.resize(std::min<std::size_t>(rows.size(), 3));
