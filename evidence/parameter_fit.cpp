@@ -82,7 +82,7 @@ class Fitter {
       while (damping < 1e6 && !try_step(j, damping, x, r, now)) damping *= 4;
       damping = std::max(damping / 8, 1e-6);
       if (options_.progress) options_.progress(step, now);
-      if (before - now < 1e-4 * before) break;
+      if (before - now < 1e-6 * before) break;
     }
     return ranges_.values(x);
   }

@@ -53,7 +53,7 @@ struct FitOptions {
   double ridge = 1;
   std::vector<std::size_t> fixed{};  ///< parameters that stay as they begin, also outside of their bounds
   std::vector<bool> without{};       ///< rows that are left out; empty: none
-  int most_steps = 30;
+  int most_steps = 100;
   const LinearErrors* linear = nullptr;  ///< in place of FitSet::error
   std::function<void(int step, double loss)> progress{};
 };
