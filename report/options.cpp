@@ -24,8 +24,8 @@ using namespace option_fields;
 
 constexpr Field device{[](Request& r, Text text, Text) { r.hardware = load_hardware(std::string(text)); },
                        [](const Request&) { return json::Value(); }};
-constexpr Field gpus{value<&Request::gpus, parse_positive>.read,
-                     [](const Request& r) { return json::Value(devices(r.layout)); }};
+constexpr Field all_gpus{value<&Request::gpus, parse_positive>.read,
+                         [](const Request& r) { return json::Value(devices(r.layout)); }};
 constexpr Text no_software = "none";
 constexpr Field software{[](Request& r, Text text, Text) {
                            r.without_software = text == no_software;
@@ -143,7 +143,7 @@ constexpr std::array rank_options{
     Option{"--hardware", "HW", "a hardware preset or file", common, part::hardware, "", "", device},
     Option{"--memory-utilization", "X", "fraction of the memory that tensors may fill [1; 0.9 in fit and of a server]",
            !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
-    Option{"--gpus", "N", "GPUs of the run [--tp x --cp x --pp x --dp]", common, run, "", "", gpus},
+    Option{"--gpus", "N", "GPUs of the run [--tp x --cp x --pp x --dp]", common, run, "", "", all_gpus},
     Option{"--tp", "N", "tensor-parallel ranks; must divide the heads [1]", common, both, "", "",
            value<&Layout::tp, parse_positive>},
     Option{"--sp", "", "sequence parallelism over the tensor-parallel ranks [off]", common, both, "", "",

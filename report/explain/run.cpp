@@ -55,7 +55,7 @@ constexpr std::string_view as_the_step = "as the step's time";
 constexpr std::string_view by_leaving_out = "llmcalc accuracy training --leave-out";
 constexpr std::string_view with_tokens = "--tokens D, and an estimate with a known interval";
 
-constexpr std::string_view tokens = "--tokens D";
+constexpr std::string_view given_tokens = "--tokens D";
 constexpr std::string_view failing = "--tokens D, --mtbf H and --checkpoint-bandwidth B/S";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
 constexpr Definition run_table[] = {
@@ -77,15 +77,16 @@ constexpr Definition run_table[] = {
      "recomputation counted", "Korthikanti 2022 (arXiv:2205.05198)", throughput},
     {"run.mfu_6nd", "utilisation by 6 N", "", [](S s) { return utilisation(s, "6*N_act"); },
      "active parameters, no attention", "Goon (3.4), (3.5)", throughput},
-    {"run.tokens", "tokens of the run", "tokens", fixed<"D_run">, "an input", "--tokens", tokens},
-    {"run.words", "words of the run", "", fixed<"D_run/1.3">, "English, on average", "Goon §1, footnote 1", tokens},
+    {"run.tokens", "tokens of the run", "tokens", fixed<"D_run">, "an input", "--tokens", given_tokens},
+    {"run.words", "words of the run", "", fixed<"D_run/1.3">, "English, on average", "Goon §1, footnote 1",
+     given_tokens},
     {"run.flops", "model FLOPs of the run", "FLOP", fixed<"floor(F_model*D_run/(B*S))">, "rounded down", "Goon (3.4)",
-     tokens},
+     given_tokens},
     {"run.days", "days", "days",
      [](S s) -> Formula {
        return {ratio("D_run", rate(s)) + "/86400", measured(s)};
      },
-     "at the measured or the predicted throughput", "Goon (3.4)", tokens},
+     "at the measured or the predicted throughput", "Goon (3.4)", given_tokens},
     {"run.days_low", "the fewest days of 9 in 10 cases", "days",
      [](S s) { return end_of_interval(s, "x/w", "run.days"); }, as_the_step, by_leaving_out, with_tokens},
     {"run.days_high", "the most days of 9 in 10 cases", "days",
@@ -98,7 +99,7 @@ constexpr Definition run_table[] = {
      [](S s) -> Formula {
        return {ratio("gpus*D_run", rate(s)) + "/3600", measured(s)};
      },
-     "", "Goon (3.4)", tokens},
+     "", "Goon (3.4)", given_tokens},
     {"run.checkpoint_bytes", "bytes of a checkpoint", "bytes",
      [](S s) -> Formula {
        const States all = training_states(s.arch(), s.plan());
