@@ -77,6 +77,7 @@ const std::vector<Example>& examples() {
       {"--software megatron-deepspeed, --dp 8", "gpt-3-175b", {{"--software", "megatron-deepspeed"}, {"--dp", "8"}}},
       {"--target \"1 s\", of training on several nodes", llama, {{"--target", "1 s"}, {"--tp", "8"}, {"--dp", "2"}}},
       {"--measured-tokens-per-s X", llama, {{"--software", "megatron-lm"}, {"--measured-tokens-per-s", "1e4"}}},
+      {"--software vllm, on several nodes", llama, {{"--software", "vllm"}, {"--tp", "16"}}},
       {"--target \"50 tokens/s\"", llama, {{"--target", "50 tokens/s"}}},
       {"--target \"TTFT 0.5 s\"", llama, {{"--target", "TTFT 0.5 s"}}},
       {"--rate R",
