@@ -61,7 +61,7 @@ void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
 
 }  // namespace
 
-double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 0.5; }
+double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 0.4; }
 
 FitSet fit_set(const MeasurementFile& file, AccuracyKind kind) {
   const Devices devices;

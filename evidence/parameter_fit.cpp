@@ -82,7 +82,7 @@ class Fitter {
       while (damping < 1e6 && !try_step(j, damping, x, r, now)) damping *= 4;
       damping = std::max(damping / 8, 1e-6);
       if (options_.progress) options_.progress(step, now);
-      if (before - now < 1e-6 * before) break;
+      if (before - now < least_gain() * before) break;
     }
     return ranges_.values(x);
   }
@@ -170,6 +170,8 @@ class Fitter {
     return true;
   }
 
+  /// Of a step that goes on, as a share of the loss. Cauchy's is flat far from its minimum.
+  double least_gain() const { return is_soft() ? 1e-4 : 1e-6; }
   bool is_soft() const { return set_.loss == FitLoss::soft_l1; }
   bool fixed(Eigen::Index k) const { return is_fixed_[static_cast<std::size_t>(k)]; }
 
