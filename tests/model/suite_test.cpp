@@ -126,7 +126,7 @@ Case any_case(Dice& dice) {
   c.plan.seq = dice.of(1, a.context);
   c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
   c.plan.prompt = dice.of(1, a.context - 1);
-  c.plan.generate = dice.of(1, a.context - c.plan.prompt);
+  c.plan.generate = a.is_encoder() ? 0 : dice.of(1, a.context - c.plan.prompt);
   c.plan.batch = dice.of(1, 3);
   return c;
 }
