@@ -186,7 +186,8 @@ TEST_CASE("Ctrl-C while requests are drawn ends the drawing", "[serve][cli]") {
   CHECK(r.seconds_to_end < 5);
 }
 
-TEST_CASE("memory that does not suffice for the requests is named", "[serve][cli]") {
+// Not under sanitizers, which reserve more addresses than the limit: the release build runs what is [long].
+TEST_CASE("memory that does not suffice for the requests is named", "[serve][cli][long]") {
   const test::Ran r = test::llmcalc(llama + "--rate 5 --num-requests 100M", {.before = "ulimit -v 2000000;"});
   CHECK(r.code == 2);
   CHECK(has(r.err, "there is not enough memory for so many requests; give fewer with --num-requests"));
