@@ -141,6 +141,17 @@ Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
   return a;
 }
 
+Arch sized_arch(const Config& c, const Defaults& d) {
+  Arch a;
+  a.layers = c.required({"num_hidden_layers", "n_layer"}, d.layers);
+  require_layers(c, a.layers);
+  a.hidden = a.embedding_width = c.required({"hidden_size", "d_model"}, d.hidden);
+  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
+  a.context = d.context;
+  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  return a;
+}
+
 void require_layers(const Config& c, Count layers) {
   if (layers > max_layers) c.refuse(fmt::format("expected 1 to {} layers, got {}", max_layers, layers));
 }

@@ -92,6 +92,9 @@ class Config {
 Arch base_arch(const Config& config, const Defaults& defaults,
                Keys layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
 
+/// Layers, width, vocabulary and tying alone, for models without attention; `context` is the class's default.
+Arch sized_arch(const Config& config, const Defaults& defaults);
+
 /// Refuses more layers than an Arch can tell apart; a LayerSet must not be filled before.
 void require_layers(const Config& config, Count layers);
 

@@ -19,13 +19,7 @@ Count state_bytes(const Config& c) { return c.text("mamba_ssm_cache_dtype", "flo
 /// intermediate_size overrides expand x hidden; time_step_rank "auto" is hidden / 16. FalconMamba's norms of B, C and
 /// the step have no weights. Trained on 2048 and 8192 tokens (arXiv:2312.00752, arXiv:2410.05355), which no key says.
 Arch mamba(const Config& c, const Defaults& d) {
-  Arch a;
-  a.layers = c.required({"num_hidden_layers", "n_layer"}, d.layers);
-  require_layers(c, a.layers);
-  a.hidden = a.embedding_width = c.required({"hidden_size", "d_model"}, d.hidden);
-  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
-  a.context = d.context;
-  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
   const Count expanded = mul(c.size("expand", 2), a.hidden), width = c.size({"intermediate_size", "d_inner"}, expanded);
   const json::Value* rank = c.find("time_step_rank");
@@ -48,30 +42,33 @@ Arch mamba(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// What differs between the configs of hf mamba2 and nemotron_h: names of keys, and the default chunk in tokens.
+struct PlainMamba2 {
+  const char *heads, *head_dim, *state;
+  Count chunk;
+};
+Recurrent plain_mamba2(const Config& c, const PlainMamba2& own) {
+  return {.kind = RecurrentKind::mamba2,
+          .heads = c.size(own.heads, 128),
+          .head_dim = c.size(own.head_dim, 64),
+          .key_heads = c.size("n_groups", 8),
+          .key_dim = c.size(own.state, 128),
+          .taps = c.size("conv_kernel", 4),
+          .convolution_bias = c.flag("use_conv_bias", true),
+          .gated_norm = true,
+          .chunk = c.size("chunk_size", own.chunk),
+          .state_bytes = state_bytes(c)};
+}
+
 /// hf mamba2/modeling_mamba2.py: a norm, a Mamba-2 mixer, no MLP; the norm behind the gate whatever rms_norm says.
 /// Untied by default. No key says for how many tokens: Codestral Mamba was tested up to 256k of them (Mistral AI, July
 /// 2024).
 Arch mamba2(const Config& c, const Defaults& d) {
-  Arch a;
-  a.layers = c.required({"num_hidden_layers"}, d.layers);
-  require_layers(c, a.layers);
-  a.hidden = a.embedding_width = c.required({"hidden_size"}, d.hidden);
-  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
-  a.context = d.context;
-  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
   c.ignore({"rms_norm", "intermediate_size", "norm_before_gate", "time_step_rank"});
   a.attention = AttentionKind::none;
-  a.recurrent = {.kind = RecurrentKind::mamba2,
-                 .heads = c.size("num_heads", 128),
-                 .head_dim = c.size("head_dim", 64),
-                 .key_heads = c.size("n_groups", 8),
-                 .key_dim = c.size("state_size", 128),
-                 .taps = c.size("conv_kernel", 4),
-                 .convolution_bias = c.flag("use_conv_bias", true),
-                 .gated_norm = true,
-                 .chunk = c.size("chunk_size", 256),
-                 .state_bytes = state_bytes(c)};
+  a.recurrent = plain_mamba2(c, {.heads = "num_heads", .head_dim = "head_dim", .state = "state_size", .chunk = 256});
   if (a.recurrent.width() != mul(c.size("expand", 2), a.hidden))
     c.refuse("\"num_heads\" x \"head_dim\" must be \"expand\" x \"hidden_size\"; they are the same channels");
   a.norm = NormKind::rms_norm;
@@ -271,16 +268,8 @@ Arch nemotron_h(const Config& c, const Defaults& d) {
   const NemotronLayers n = nemotron_layers(c, a);
   LayerMixer m;
   m.attention = AttentionKind::none;
-  m.recurrent = {.kind = RecurrentKind::mamba2,
-                 .heads = c.size("mamba_num_heads", 128),
-                 .head_dim = c.size("mamba_head_dim", 64),
-                 .key_heads = c.size("n_groups", 8),
-                 .key_dim = c.size("ssm_state_size", 128),
-                 .taps = c.size("conv_kernel", 4),
-                 .convolution_bias = c.flag("use_conv_bias", true),
-                 .gated_norm = true,
-                 .chunk = c.size("chunk_size", 128),
-                 .state_bytes = state_bytes(c)};
+  m.recurrent = plain_mamba2(
+      c, {.heads = "mamba_num_heads", .head_dim = "mamba_head_dim", .state = "ssm_state_size", .chunk = 128});
   m.layers = n.mamba;
   set_mixer(a, m);
   LayerMixer no_mixer;

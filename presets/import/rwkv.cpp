@@ -48,13 +48,8 @@ void check_values(const Config& c, Count hidden) {
 /// the embedding (norm_first); a time mix that reads two tokens, and whose values are mixed with the first layer's but
 /// there; a plain MLP of squared ReLU that reads two tokens. Kernels take chunks of 64 tokens.
 Arch rwkv7(const Config& c, const Defaults& d) {
-  Arch a;
-  a.layers = c.required({"num_hidden_layers"}, d.layers);
-  require_layers(c, a.layers);
-  a.hidden = a.embedding_width = c.required({"hidden_size"}, d.hidden);
-  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
+  Arch a = sized_arch(c, d);
   a.context = c.size("max_position_embeddings", d.context);
-  a.tied_head = c.flag("tie_word_embeddings", d.tied);
   c.ignore({"fuse_norm", "num_attention_heads", "num_key_value_heads"});
   if (c.has("attn")) c.refuse("\"attn\" gives some layers attention; RWKV-7 beside attention is not known");
   check_values(c, a.hidden);
