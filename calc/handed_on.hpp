@@ -1,10 +1,10 @@
 #pragma once
-/// What a layer hands on to later ones: keys and values, to layers that have none of their own (Mixer::shared_kv),
-/// RWKV-7's values, to layers that mix them with their own (Recurrent::value_rank), and an encoder's result, to all
-/// layers of the decoder behind it. It is alive from the layer that makes it to the last one that reads it; a pass
-/// behind cached tokens reads the cache instead, but for RWKV-7's values, which every pass makes. In training it is
-/// kept where it is made, and its gradient, which the last reader begins and every reader adds to, is alive until
-/// backward comes back there.
+/// Tensors of one layer that later layers read: keys and values, by layers that have none of their own
+/// (Mixer::shared_kv); RWKV-7's values, by layers that mix them with their own (Recurrent::value_rank); an encoder's
+/// result, by all layers of the decoder behind it. It is alive from the layer that makes it to the last one that reads
+/// it; a pass behind cached tokens reads the cache instead, but for RWKV-7's values, which every pass makes. In
+/// training it is kept where it is made, and its gradient, which the last reader begins and every reader adds to, is
+/// alive until backward comes back there.
 
 #include <algorithm>
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace llmcalc {
 
-/// What one layer hands on, and the layers that read it.
+/// The tensors that one layer hands on, and the layers that read them.
 struct HandedOn {
   std::size_t kind = 0;  ///< of the layer that makes it
   Count source = 0, first_reader = 0, last_reader = 0;

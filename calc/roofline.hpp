@@ -38,8 +38,8 @@ struct Rates {
   HostSide host{};  ///< as the datasheet has it
   Software software{};
   double hidden_inside = 0, hidden_beside = 1;  ///< by the plan, else by the software
-  /// Of exchanges of tensor-parallel ranks: what the software overlaps with its products, and beside gradients of
-  /// weights.
+  /// Hidden shares of exchanges between tensor-parallel ranks: beside the products that they belong to, and beside the
+  /// gradients of weights.
   double hidden_tensor = 0, hidden_by_weights = 0;
   /// The hidden share of an exchange inside a layer.
   constexpr double hidden(Group g) const { return g == Group::tensor ? hidden_tensor : hidden_inside; }

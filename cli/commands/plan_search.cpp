@@ -43,7 +43,7 @@ class SearchProgress {
   ProgressLine line_{"searching"};
 };
 
-/// What lies on the host, the least first.
+/// Plans by the bytes that they put on the host, the fewest first.
 constexpr std::array offloads{"optimizer", "activations", "optimizer,activations", "optimizer,weights,activations"};
 
 }  // namespace

@@ -127,27 +127,28 @@ Count seen_pairs(const Attention& s, const AttentionInputs& in) {
   return pairs;
 }
 
+/// Calls f(first, n, at) for runs of keys that follow one another: n from number `first` on, the first of which is key
+/// `at` of all.
+template <typename F>
+void for_each_run(const Keys& keys, const F& f) {
+  if (keys.list != nullptr) {
+    for (Count j = 0; j < keys.n; ++j) f(keys[j], Count{1}, j);
+    return;
+  }
+  const Count near = std::min(keys.near, keys.n);
+  f(keys.first, near, Count{0});
+  if (keys.n > near) f(keys.far, keys.n - near, near);
+}
+
 /// Dropout factors of a row's numbers at these keys.
 template <typename W>
 void throw_dice(const Dropout& drop, Count row, const Keys& keys, W* factor) {
-  if (keys.list == nullptr) {
-    const Count near = std::min(keys.near, keys.n);
-    throw_dice(drop, row + keys.first, near, factor);
-    if (keys.n > near) throw_dice(drop, row + keys.far, keys.n - near, factor + near);
-    return;
-  }
-  for (Count j = 0; j < keys.n; ++j) throw_dice(drop, row + keys[j], 1, factor + j);
+  for_each_run(keys, [&](Count first, Count n, Count at) { throw_dice(drop, row + first, n, factor + at); });
 }
 /// Multiplies x by them.
 template <typename W>
 void multiply_by_dice(const Dropout& drop, Count row, const Keys& keys, W* x) {
-  if (keys.list == nullptr) {
-    const Count near = std::min(keys.near, keys.n);
-    multiply_by_dice(drop, row + keys.first, near, x);
-    if (keys.n > near) multiply_by_dice(drop, row + keys.far, keys.n - near, x + near);
-    return;
-  }
-  for (Count j = 0; j < keys.n; ++j) multiply_by_dice(drop, row + keys[j], 1, x + j);
+  for_each_run(keys, [&](Count first, Count n, Count at) { multiply_by_dice(drop, row + first, n, x + at); });
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA
