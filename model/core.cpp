@@ -80,33 +80,12 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool pas
   return k;
 }
 
-Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout& l, std::vector<Value> given,
-                      Tensor chosen) {
-  const std::vector<Value> in = std::move(given);
+/// What backward does: the inputs' gradients, after the core has run again where it is recomputed.
+void Pass::remember_attention(std::string_view op, const Attention& s, const CoreLayout& l,
+                              const std::vector<Value>& in, const Value& y, const ReadInputs& reading, const Dropout& d,
+                              CoreKept kept) {
   const AttentionImpl how = plan().attention;
-  const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
-  const auto reading = [this, op, l, numbers = relative(s), chosen = std::move(chosen),
-                        indices = s.selection.indices(s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys)](
-                           const std::vector<Tensor>& data) {
-    AttentionInputs read = inputs(op, l, data);
-    read.relative = numbers;
-    read.chosen = chosen ? static_cast<const ChosenIndex*>(chosen->data()) : nullptr;
-    read.indices = indices;
-    return read;
-  };
-  AttentionInputs from = reading(tensors(in));
-  if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
-    throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
-  if (cache_ != nullptr && (s.caches() || s.shared_kv)) {
-    write_cache(s, from);
-    if (s.cross ? s.shared_kv : s.past() > 0) read_cache(s, from);
-  }
-  Value y = make(op, s.rows(), mul(s.heads, s.v_dim));
-  CoreKept kept = core_kept(op, s, !taping() || remade);
-  forward(op, s, [&] { backend_.attention(s, from, how, d, kept.view(), y.data->data()); });
-  if (!taping()) return y;
-
   std::vector<Tensor> held;
   std::vector<std::shared_ptr<Slot>> slots;
   for (const Value& v : in) {
@@ -153,6 +132,34 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
     layer_ = layer;
     rule(remade ? again() : kept);
   });
+}
+
+Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout& l, std::vector<Value> given,
+                      Tensor chosen) {
+  const std::vector<Value> in = std::move(given);
+  const AttentionImpl how = plan().attention;
+  const Dropout d = dice(op);
+  const bool remade = plan().recompute == Recompute::selective;
+  const ReadInputs reading = [this, op, l, numbers = relative(s), chosen = std::move(chosen),
+                              indices = s.selection.indices(s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys)](
+                                 const std::vector<Tensor>& data) {
+    AttentionInputs read = inputs(op, l, data);
+    read.relative = numbers;
+    read.chosen = chosen ? static_cast<const ChosenIndex*>(chosen->data()) : nullptr;
+    read.indices = indices;
+    return read;
+  };
+  AttentionInputs from = reading(tensors(in));
+  if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
+    throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
+  if (cache_ != nullptr && (s.caches() || s.shared_kv)) {
+    write_cache(s, from);
+    if (s.cross ? s.shared_kv : s.past() > 0) read_cache(s, from);
+  }
+  Value y = make(op, s.rows(), mul(s.heads, s.v_dim));
+  CoreKept kept = core_kept(op, s, !taping() || remade);
+  forward(op, s, [&] { backend_.attention(s, from, how, d, kept.view(), y.data->data()); });
+  if (taping()) remember_attention(op, s, l, in, y, reading, d, std::move(kept));
   return y;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -313,6 +314,10 @@ class Pass {
                         const Tensor& weight_data) const;
   struct CoreKept;
   CoreKept core_kept(std::string_view op, const Attention& s, bool passing);
+  /// The core's inputs in these tensors.
+  using ReadInputs = std::function<AttentionInputs(const std::vector<Tensor>&)>;
+  void remember_attention(std::string_view op, const Attention& s, const CoreLayout& l, const std::vector<Value>& in,
+                          const Value& y, const ReadInputs& reading, const Dropout& d, CoreKept kept);
 
   const Arch& arch_;
   Backend& backend_;
