@@ -5,8 +5,8 @@
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
-#include "calc/textbook/stored.hpp"
 #include "tests/calc/engine_archs.hpp"
+#include "tests/calc/stored_check.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -58,14 +58,7 @@ TEST_CASE("alternating updates have a router, weights and factors per layer, and
 
 TEST_CASE("what alternating updates keep is what the table of stored tensors says, recomputed or not",
           "[textbook][altup]") {
-  const Arch a = alternating();
-  for (const Recompute r : {Recompute::none, Recompute::full}) {
-    const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1, .recompute = r};
-    const Prices prices = price(a, plan, {}, {});
-    const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = tokens, .p = 2, .log_sum_exps = false};
-    CHECK(kept_bytes(prices, plan, whole_model(prices.kinds)) ==
-          textbook::stored(a, textbook::exact_sizes(a), m, r).bytes(2).bytes());
-  }
+  test::check_stored(alternating(), tokens);
 }
 
 TEST_CASE("a layer of alternating updates passes on all streams, and its worst moments say what is alive",

@@ -8,8 +8,8 @@
 #include "calc/parallel/tensor.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/inference.hpp"
-#include "calc/textbook/stored.hpp"
 #include "tests/calc/engine_archs.hpp"
+#include "tests/calc/stored_check.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -105,14 +105,7 @@ TEST_CASE("the first layer's values are kept once, with it, and their gradient a
 
 TEST_CASE("what layers of RWKV-7 keep is what the table of stored tensors says, recomputed or not",
           "[textbook][rwkv]") {
-  const Arch a = rwkv();
-  for (const Recompute r : {Recompute::none, Recompute::full}) {
-    const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1, .recompute = r};
-    const Prices prices = price(a, plan, {}, {});
-    const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = tokens, .p = 2, .log_sum_exps = false};
-    CHECK(kept_bytes(prices, plan, whole_model(prices.kinds)) ==
-          textbook::stored(a, textbook::exact_sizes(a), m, r).bytes(2).bytes());
-  }
+  test::check_stored(rwkv(), tokens);
 }
 
 TEST_CASE("the values are alive from the first layer to the last, in a decoding step, too", "[engine][rwkv]") {
