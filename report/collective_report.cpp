@@ -35,8 +35,7 @@ struct ReachedLink {
   Link link;
   Seconds start;
 };
-/// Nothing where the question itself states the link. Software enters only the share that a profile hides, so that any
-/// stack serves.
+/// Nothing where the question itself states the link. What links reach does not depend on the software.
 std::optional<ReachedLink> reached_link(const CollectiveQuestion& q, const Link& l) {
   if (!q.hardware || q.bandwidth || q.latency) return std::nullopt;
   const LinkRates rates = training_rates(training_estimator().parameters, *q.hardware, {}).links;
@@ -47,53 +46,62 @@ std::optional<ReachedLink> reached_link(const CollectiveQuestion& q, const Link&
   return ReachedLink{reached, rates.start};
 }
 
-void add(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l) {
+/// Seconds of the collective over a link at its own rates, and as estimated.
+struct Times {
+  Seconds best;
+  std::optional<Seconds> estimated{};
+};
+Times times(CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l,
+            const std::optional<ReachedLink>& reached) {
+  Times t{collective_time(o, a, q.bytes, q.ranks, l)};
+  if (reached) t.estimated = reached->start + collective_time(o, a, q.bytes, q.ranks, reached->link);
+  return t;
+}
+
+void add(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const std::optional<Times>& t) {
   const auto schedule = collective_schedule(o, a, q.ranks);
   if (!schedule) return;
   const ByteFraction volume = collective_volume(o, a, q.bytes, q.ranks);
   json::Value v{{"algorithm", name(a)}, {"rounds", schedule->rounds}, {"volume_bytes", volume.value()}};
-  std::string time = "-", estimate = "-";
-  if (timed(l)) {
-    const Seconds t = collective_time(o, a, q.bytes, q.ranks, l);
-    time = human_text(t.value, Unit::seconds);
-    v["time_s"] = t.value;
-  }
-  if (const auto reached = reached_link(q, l)) {
-    const Seconds t = reached->start + collective_time(o, a, q.bytes, q.ranks, reached->link);
-    estimate = human_text(t.value, Unit::seconds);
-    v["estimated_time_s"] = t.value;
-  }
   std::vector<std::string> row{std::string(name(a)), fmt::format("{}", schedule->rounds),
                                human_text(volume.value(), Unit::bytes), fmt::format("{}", volume.value())};
-  if (g.columns.size() > 5) row.push_back(estimate);
-  row.push_back(time);
+  const auto add_time = [&](const char* key, Seconds time) {
+    v[key] = time.value;
+    row.push_back(human_text(time.value, Unit::seconds));
+  };
+  if (t && t->estimated) add_time("estimated_time_s", *t->estimated);
+  if (t)
+    add_time("time_s", t->best);
+  else
+    row.emplace_back("-");
   g.rows.push_back(std::move(row));
   g.json.push_back(std::move(v));
 }
 
-Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l) {
+Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l,
+                     const std::optional<ReachedLink>& reached) {
   Grid g{.key = "algorithms",
          .title = "",
          .columns = {"algorithm", "rounds", "busiest rank sends", "exact", "at best"},
          .exact = 3,
          .rows = {}};
-  if (reached_link(q, l)) g.columns.insert(g.columns.end() - 1, "estimated");
+  if (reached) g.columns.insert(g.columns.end() - 1, "estimated");
   for (const CollectiveAlgorithm a : algorithms(o)) {
     if (a == CollectiveAlgorithm::in_network && !l.reduces) continue;
     const CollectiveFlaw flaw = timed(l) ? collective_flaw(o, a, q.bytes, q.ranks, l) : CollectiveFlaw::none;
     if (flaw != CollectiveFlaw::none)
       throw InputError(fmt::format("{} over {} ranks: {}", name(o), q.ranks, reason(flaw)));
-    add(g, o, a, q, l);
+    add(g, o, a, q, timed(l) ? std::optional(times(o, a, q, l, reached)) : std::nullopt);
   }
   return g;
 }
 
-/// The time of the usual algorithm: " in 6 ms (4.2 ms at best)".
-std::string time_text(const Grid& g, const Link& l) {
-  const std::vector<std::string>& usual = g.rows[0];
-  if (!timed(l)) return "";
-  return usual.size() > 5 ? fmt::format(" in {}, estimated ({} at best)", usual[4], usual[5])
-                          : fmt::format(" in {} at best", usual[4]);
+/// " in 6 ms, estimated (4.2 ms at best)"
+std::string time_text(const Times& t) {
+  const std::string best = human_text(t.best.value, Unit::seconds);
+  return t.estimated
+             ? fmt::format(" in {}, estimated ({} at best)", human_text(t.estimated->value, Unit::seconds), best)
+             : fmt::format(" in {} at best", best);
 }
 
 /// The question as it was put, so that it can be put again.
@@ -128,16 +136,18 @@ Report collective_report(const CollectiveQuestion& q) {
     used.add("bandwidth_bytes_per_s", "", l.bandwidth.value);
     used.add("latency_s", "", l.latency);
   }
-  if (const auto reached = reached_link(q, l)) {
+  const std::optional<ReachedLink> reached = reached_link(q, l);
+  if (reached) {
     Section& there = report.sections.emplace_back(Section{"reached_link", "", {}});
     there.add("bandwidth_bytes_per_s", "", reached->link.bandwidth.value);
     there.add("latency_s", "", reached->link.latency);
     there.add("start_s", "", reached->start);
   }
-  const Grid& grid = report.grids.emplace_back(algorithms_grid(o, q, l));
+  const Grid& grid = report.grids.emplace_back(algorithms_grid(o, q, l, reached));
   if (timed(l) && l.latency.value == 0) report.notes.push_back("the latency is not known and counts as 0");
-  report.verdict = {{"", fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o),
-                                     name(default_algorithm(o)), grid.rows[0][2], time_text(grid, l))}};
+  const CollectiveAlgorithm usual = default_algorithm(o);
+  report.verdict = {{"", fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o), name(usual),
+                                     grid.rows[0][2], timed(l) ? time_text(times(o, usual, q, l, reached)) : "")}};
   return report;
 }
 
