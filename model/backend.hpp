@@ -248,8 +248,8 @@ class Backend : public Memory {
   }
   /// x times a learned number, in place. Its gradient, wide, is added, from the result y and the gradient dx of it,
   /// which becomes that of x; it is not a number where the learned one is 0, since y says nothing of x then.
-  virtual void multiply_by(const Pointwise&, In /*factor*/, Out /*x*/) { throw_lack(); }
-  virtual void multiply_by_gradient(const Pointwise&, In /*factor*/, In /*y*/, Out /*dx*/, Out /*dfactor*/) {
+  virtual void multiply_by_learned(const Pointwise&, In /*factor*/, Out /*x*/) { throw_lack(); }
+  virtual void multiply_by_learned_gradient(const Pointwise&, In /*factor*/, In /*y*/, Out /*dx*/, Out /*dfactor*/) {
     throw_lack();
   }
   /// y: x convolved along the tokens, under silu where the shape says so.

@@ -311,10 +311,10 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
 void Pass::multiply_by(std::string_view op, Value& x) {
   Parameter* const f = weight(op, "factor");
   const Pointwise s{.kind = PointwiseKind::scale, .rows = x.rows, .width = x.width, .weights = f->elements()};
-  forward(op, s, [&] { backend_.multiply_by(s, value(f), x.data->data()); });
+  forward(op, s, [&] { backend_.multiply_by_learned(s, value(f), x.data->data()); });
   if (taping())
     remember(op, s, [this, s, f, y = x.data, slot = x.slot] {
-      backend_.multiply_by_gradient(s, value(f), y->data(), slot->gradient->data(), weights_.sum(f));
+      backend_.multiply_by_learned_gradient(s, value(f), y->data(), slot->gradient->data(), weights_.sum(f));
     });
 }
 

@@ -168,10 +168,10 @@ class Cpu final : public Backend {
                       Out dbends) override {
     LLMCALC_ISA::xielu_gradient(size(s), n(bends), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c, w(dbends));
   }
-  void multiply_by(const Pointwise& s, In factor, Out x) override {
+  void multiply_by_learned(const Pointwise& s, In factor, Out x) override {
     LLMCALC_ISA::multiply_by_learned(size(s), n(factor), n(x));
   }
-  void multiply_by_gradient(const Pointwise& s, In factor, In y, Out dx, Out dfactor) override {
+  void multiply_by_learned_gradient(const Pointwise& s, In factor, In y, Out dx, Out dfactor) override {
     LLMCALC_ISA::multiply_by_learned_gradient(size(s), n(factor), n(y), n(dx), w(dfactor));
   }
   void convolve(const Convolution& s, const ConvolutionView& v, Out y) override {
