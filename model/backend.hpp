@@ -25,6 +25,7 @@
 #include "model/math/rotary.hpp"
 #include "model/pool.hpp"
 #include "model/random.hpp"
+#include "model/rwkv.hpp"
 #include "model/state.hpp"
 #include "model/streams.hpp"
 
@@ -263,6 +264,8 @@ class Backend : public Memory {
   virtual void recur_gradient(const LinearAttention&, const StateView&, In /*d_o*/, const StateGradients&) {
     throw_lack();
   }
+  /// RWKV-7's own operators; null: the backend has none.
+  virtual RwkvKernels* rwkv() { return nullptr; }
   /// Every query's choice of keys by their index scores.
   virtual void index_scores(const IndexScores&, const IndexView&, AttentionImpl, ChosenIndex* /*chosen*/) {
     throw_lack();

@@ -24,8 +24,9 @@ struct LayerCache {
   Count capacity = 0;  ///< slots
   Tensor pooled;       ///< keys of whole groups of tokens; null where there is none
   Count groups = 0;    ///< slots for them
-  std::map<std::string_view, Tensor> states;  ///< by operator: a recurrence's state, a convolution's last inputs
-  std::optional<Positions> positions = {};    ///< that are written at once: an encoder's; none: those of the pass
+  std::map<std::string_view, Tensor>
+      states;  ///< by operator: a recurrence's state, the last inputs of a convolution or shift
+  std::optional<Positions> positions = {};  ///< that are written at once: an encoder's; none: those of the pass
 };
 
 class Cache {
@@ -57,6 +58,8 @@ class Cache {
           layer.states[op.name] = held(op.name, a->state() * backend_.wide());
         if (const Convolution* a = std::get_if<Convolution>(&op.shape))
           layer.states[op.name] = held(op.name, mul(a->channels, a->taps - 1) * backend_.number());
+        if (const Shift* a = std::get_if<Shift>(&op.shape))
+          layer.states[op.name] = held(op.name, a->width * backend_.number());
       }
     }
   }
@@ -68,7 +71,7 @@ class Cache {
         const Attention* a = std::get_if<Attention>(&op.shape);
         if (a != nullptr && a->caches() && a->reach.held(tokens) < tokens) return true;
         if (std::holds_alternative<LinearAttention>(op.shape) || std::holds_alternative<Convolution>(op.shape) ||
-            std::holds_alternative<Pool>(op.shape))
+            std::holds_alternative<Shift>(op.shape) || std::holds_alternative<Pool>(op.shape))
           return true;
       }
     return false;

@@ -45,6 +45,12 @@ Value feed_forward(Pass& p, const MlpNames& names, Value x, const Value* gates) 
   return project(names.down, p.multiply(names.mul, std::move(act), std::move(up)));
 }
 
+/// The dense MLP; RWKV-7's reads a mix of each token and the one before it.
+Value dense_mlp(Pass& p, Value x) {
+  if (p.arch().mlp_shift) x = p.shift("mlp.shift", std::move(x), 1);
+  return feed_forward(p, dense, std::move(x), nullptr);
+}
+
 /// Experts that every token visits, behind a gate of their own where the model has one.
 Value shared_experts(Pass& p, Value x) {
   if (!p.arch().moe.shared_gate) return feed_forward(p, shared, std::move(x), nullptr);
@@ -87,13 +93,13 @@ Value dense_and_experts(Pass& p, Value x, Value residual) {
   Value own = norm(p, "mlp.expert_norm", residual);
   if (!p.arch().moe.router_scales) residual = own;
   Value z = norm(p, "mlp.combined_norm", experts(p, std::move(own), std::move(residual)));
-  Value y = norm(p, "mlp.dense_norm", feed_forward(p, dense, std::move(x), nullptr));
+  Value y = norm(p, "mlp.dense_norm", dense_mlp(p, std::move(x)));
   return p.add("mlp.sum", std::move(y), std::move(z));
 }
 
 /// `residual`: x without its norm, which experts beside a dense MLP read.
 Value mlp(Pass& p, Value x, Value residual) {
-  if (!p.kind().experts) return feed_forward(p, dense, std::move(x), nullptr);
+  if (!p.kind().experts) return dense_mlp(p, std::move(x));
   if (p.arch().moe.beside_dense) return dense_and_experts(p, std::move(x), std::move(residual));
   residual = x;
   return experts(p, std::move(x), std::move(residual));
@@ -157,7 +163,7 @@ Value shortcut_block(Pass& p, Value x) {
     x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
     x = sub_layer(p, mlp_names, mlp_streams, std::move(x), [&](Pass&, Value in) {
       if (half == first) y = experts(p, in, in);
-      return feed_forward(p, dense, std::move(in), nullptr);
+      return dense_mlp(p, std::move(in));
     });
   }
   y.slot->apart = true;

@@ -1,4 +1,4 @@
-// Keys and values that a layer hands on to later ones (calc/handed_on.hpp).
+// Keys and values, or RWKV-7's values alone, that a layer hands on to later ones (calc/handed_on.hpp).
 
 #include "model/pass.hpp"
 
@@ -7,7 +7,7 @@ namespace llmcalc::model {
 void Pass::hand_on(const Value& k, const Value& v) {
   if (direction_ == Direction::recompute) {  // what was handed on, and has its gradient now, was made by the first run
     auto& [keys, values] = awaited_.at(layer_);
-    k.slot->gradient = std::exchange(keys->gradient, nullptr);
+    if (k.slot) k.slot->gradient = std::exchange(keys->gradient, nullptr);
     v.slot->gradient = std::exchange(values->gradient, nullptr);
     return;
   }
@@ -15,7 +15,7 @@ void Pass::hand_on(const Value& k, const Value& v) {
   if (!step_.training) return;
   awaited_[layer_] = {k.slot, v.slot};
   if (plan().recompute != Recompute::full) return;
-  k.data->claim("block.input");
+  if (k.data) k.data->claim("block.input");
   v.data->claim("block.input");
 }
 
@@ -28,9 +28,9 @@ void Pass::leave(const KeysAndValues& read) {
   for (const HandedOn& h : handing_)
     if (h.last_reader == layer_) handed_.erase(h.source);
   if (!taping() && layer_ + 1 == arch_.layers) layer_inputs_ = {};
-  if (!taping() || !read.k.data) return;
+  if (!taping() || !read.v.data) return;
   tape_->remember([this, k = read.k.slot, v = read.v.slot, keys = read.k.elements(), values = read.v.elements()] {
-    into_rows("attn.core", k, keys, true);
+    if (k) into_rows("attn.core", k, keys, true);
     into_rows("attn.core", v, values, true);
   });
 }

@@ -91,42 +91,48 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
   if (narrow) v.x_stride = x.width;
   const Bytes each = wide ? backend_.wide() : backend_.number();
   Value y = make(for_loss ? Purpose::logits : Purpose::activations, op, s.rows, s.out, each);
-  v.x = static_cast<const std::byte*>(data(x.data)) + (last ? (step_.queries - 1) * s.in * backend_.number().value : 0);
+  const Count before = (last ? (step_.queries - 1) * s.in : how.from) * backend_.number().value;
+  v.x = static_cast<const std::byte*>(data(x.data)) + before;
   const double most = op == "head.logits" ? numerics().logit_cap : 0;
   forward(op, s, [&] {
     backend_.linear(s, v, y.data->data());
     if (most > 0) backend_.cap(mul(s.rows, s.out), most, y.data->data(), wide);
   });
   if (taping())
-    remember(op, s,
-             [this, op, s, v, strided = narrow || first, detached = how.detached, kept = keep(op, x), in = x.slot,
-              n = x.elements(), out = y.slot, w, b, chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
-               const Tensor dy = taken(out), x_data = kept.get();
-               const Into dx = detached ? Into{nullptr, false} : into_rows(op, in, n, strided);
-               v.x = x_data->data();
-               v.choice = data(chosen);
-               v.add_weight_gradient = !std::exchange(w->blank, false);
-               backend_.linear_gradient(s, v, dy->data(), dx.data, dx.add, w->gradient->data(), weights_.sum(b));
-             });
+    remember(
+        op, s,
+        [this, op, s, v, before, strided = narrow || first, detached = how.detached, kept = keep(op, x), in = x.slot,
+         n = x.elements(), out = y.slot, w, b, chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
+          const Tensor dy = taken(out), x_data = kept.get();
+          const Into dx = detached ? Into{nullptr, false} : into_rows(op, in, n, strided);
+          v.x = static_cast<const std::byte*>(x_data->data()) + before;
+          v.choice = data(chosen);
+          v.add_weight_gradient = !std::exchange(w->blank, false);
+          void* const to = detached ? nullptr : static_cast<std::byte*>(dx.data) + before;
+          backend_.linear_gradient(s, v, dy->data(), to, dx.add, w->gradient->data(), weights_.sum(b));
+        });
   return y;
 }
 
 // ---- y = norm(x) w + b
 
 Value Pass::norm(std::string_view op, Value x, const Norm& s, Count stride, Count first) {
-  return normed(op, std::move(x), s, numerics().unit_offset ? 1 : 0, stride, first);
+  return normed(op, std::move(x), s, {numerics().unit_offset ? 1.0 : 0.0}, stride, first);
 }
-Value Pass::output_norm(std::string_view op, Value x, const Norm& s) { return normed(op, std::move(x), s, 0, 0, 0); }
+Value Pass::output_norm(std::string_view op, Value x, const Norm& s, double epsilons) {
+  return normed(op, std::move(x), s, {0, epsilons}, 0, 0);
+}
 
-Value Pass::normed(std::string_view op, Value given, Norm s, double offset, Count stride, Count first) {
+Value Pass::normed(std::string_view op, Value given, Norm s, const NormNumbers& own_numbers, Count stride,
+                   Count first) {
   const Value x = std::move(given);
   Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
   s.weights = (w != nullptr ? w->elements() : 0) + (b != nullptr ? b->elements() : 0);
   NormView v{.weight = value(w),
              .bias = value(b),
              .x_stride = stride > 0 ? stride : s.width,
-             .epsilon = numerics().norm_epsilon,
-             .offset = offset};
+             .epsilon = own_numbers.epsilons * numerics().norm_epsilon,
+             .offset = own_numbers.offset};
   if (w != nullptr) v.heads = w->elements() / s.width;
   const Bytes before = first * backend_.number();
   const auto from = [before](const Tensor& t) { return static_cast<std::byte*>(t->data()) + before.value; };

@@ -96,6 +96,7 @@ class Shapes {
     if (both) norm("mlp.expert_norm");
     if (kind.experts && i % halves(a_) == 0) experts();
     if (both) norm("mlp.combined_norm");
+    if (a_.mlp_shift && has_mlp) vector("mlp.shift.shares", a_.hidden, Start::half);
     if (shortcut || (has_mlp && (both || !kind.experts)))
       mlp("", shortcut ? a_.mlp_width : kind.mlp_width, a_.hidden, a_.mlp_bias);
     if (both) norm("mlp.dense_norm");
@@ -221,8 +222,9 @@ class Shapes {
   void recurrence(const Recurrent& r) {
     switch (r.kind) {
       case RecurrentKind::none:
-      case RecurrentKind::rwkv7:  // refused (model/transformer.cpp)
         return;
+      case RecurrentKind::rwkv7:
+        return rwkv7(r);
       case RecurrentKind::gated_delta_net:
         return gated_delta_net(r);
       case RecurrentKind::kimi_delta:
@@ -283,6 +285,24 @@ class Shapes {
     if (r.gated_norm) scale("ssm.norm", r.width(), false);
     out("ssm.out", r.width());
   }
+  void rwkv7(const Recurrent& r) {
+    const Count w = r.width();
+    vector("rwkv.shift.shares", 6 * a_.hidden, Start::half);
+    for (const char* name : {"rwkv.r", "rwkv.k", "rwkv.v"}) matrix(name, w, a_.hidden, false);
+    if (r.reads_values()) low_rank("rwkv.value", r.value_rank, w, true);
+    low_rank("rwkv.decay", r.rank, w, true);
+    low_rank("rwkv.step", r.step_rank, w, true);
+    scale("rwkv.removed_key", w, false);
+    vector("rwkv.key_gate.shares", w, Start::one);
+    scale("rwkv.o_norm", w, true);
+    low_rank("rwkv.gate", r.gate_rank, w, false);
+    vector("rwkv.gate_mul.shares", w, Start::zero);
+    out("rwkv.out", w);
+  }
+  void low_rank(const std::string& name, Count rank, Count width, bool bias) {
+    matrix(name + "_down", rank, a_.hidden, false);
+    matrix(name + "_up", width, rank, bias);
+  }
   void short_convolution(const Recurrent& r) {
     for (const char* name : {"conv.in_gate", "conv.out_gate", "conv.x"}) matrix(name, r.width(), a_.hidden, false);
     matrix("conv.core", r.width(), r.taps, r.convolution_bias);
@@ -293,10 +313,7 @@ class Shapes {
     matrix(name, width, a_.hidden, false);
     matrix(name + "_conv", width, r.taps, r.convolution_bias);
   }
-  void through_rank(const std::string& name, const Recurrent& r) {
-    matrix(name + "_down", r.rank, a_.hidden, false);
-    matrix(name + "_up", r.width(), r.rank, false);
-  }
+  void through_rank(const std::string& name, const Recurrent& r) { low_rank(name, r.rank, r.width(), false); }
   void out(const char* name, Count width) { matrix(name, a_.hidden, width, false, Start::residual); }
 
   void lightning() {

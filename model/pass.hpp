@@ -57,7 +57,7 @@ struct KeysAndValues {
 /// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
 struct StateLayout {
   RecurrentKind kind = RecurrentKind::none;
-  Part q, k, v, decay, beta;
+  Part q, k, v, decay, beta, removed{};
 };
 
 /// Heads of x that positions rotate: `width` numbers of each from `offset` on.
@@ -149,8 +149,9 @@ class Pass {
   Value absorbed(std::string_view op, const Value& x, bool values);
   /// `stride` > 0: the rows lie so far apart in x, the first at `first`; the result has them side by side.
   Value norm(std::string_view op, Value x, const Norm& shape, Count stride = 0, Count first = 0);
-  /// A norm whose weights are stored as they are in every family, that of a recurrence's output.
-  Value output_norm(std::string_view op, Value x, const Norm& shape);
+  /// A norm whose weights are stored as they are in every family, that of a recurrence's output. `epsilons`: times the
+  /// model's epsilon.
+  Value output_norm(std::string_view op, Value x, const Norm& shape, double epsilons = 1);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
   /// Rotates one tensor, whose rows are `apart` positions from each other; `back`: by their negatives.
   void rope_one(std::string_view op, const RopePart& a, Count apart = 1, bool back = false);
@@ -170,7 +171,7 @@ class Pass {
   Tensor last_choice() const { return choice_; }
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
-  /// Keeps a layer's keys and values for the later ones that read them.
+  /// Keeps a layer's keys and values, or values alone, for the later ones that read them.
   void hand_on(const Value& k, const Value& v);
   /// Those that an earlier layer handed on to the current one.
   KeysAndValues handed() const;
@@ -199,6 +200,15 @@ class Pass {
   Value convolve(std::string_view op, Value x, Convolution shape);
   /// The outputs of a state that every token updates.
   Value recur(std::string_view op, const LinearAttention& shape, const StateLayout& layout, std::vector<Value> in);
+  /// RWKV-7: mixes of every token and the one before it, side by side, and the matrix of one of them.
+  Value shift(std::string_view op, Value x, Count mixes);
+  Value linear_of_part(std::string_view op, Value x, Count part);
+  /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w of length 1 in every head; (o + v <r, k>) gate.
+  Value blend(std::string_view op, Value a, Value b, Value share);
+  Value gate_key(std::string_view op, Value rate, Value k);
+  Value unit(std::string_view op, Value x, Count heads);
+  Value bonus(std::string_view op, Count heads, std::array<Value, 5> o_r_k_v_gate);
+  Value sigmoid(std::string_view op, Value x);
   Value add(std::string_view op, Value a, Value b);
   Value multiply(std::string_view op, Value a, Value b);
   Value scale(std::string_view op, Value a, Value g);
@@ -258,6 +268,11 @@ class Pass {
   Into into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
   /// The destination of a gradient of strided rows; the gradient between them is zero.
   Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
+  GradientPlace place(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
+  template <std::size_t n>
+  struct Operands;
+  template <std::size_t n>
+  Operands<n> operands(std::string_view op, const std::array<Value, n>& in);
   void run(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
   void forward(std::string_view op, const Shape& shape, const std::function<void()>& f);
   void traced(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
@@ -271,10 +286,14 @@ class Pass {
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
   void rope_at(std::string_view op, const Positions& at, const RopePart& a, const RopePart& b);
-  Value normed(std::string_view op, Value x, Norm shape, double offset, Count stride, Count first);
+  struct NormNumbers {
+    double offset = 0, epsilons = 1;
+  };
+  Value normed(std::string_view op, Value x, Norm shape, const NormNumbers& numbers, Count stride, Count first);
   struct Product {
     bool for_loss = false, detached = false;
     bool first = false;  ///< of the first token of each sequence
+    Count from = 0;      ///< the first number of each row that it reads
     const Value* gates = nullptr;
   };
   Value product(std::string_view op, Value x, const Product& how);

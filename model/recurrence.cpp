@@ -98,6 +98,35 @@ class Recurrence {
     return gated_out(std::move(y));
   }
 
+  /// S = a S - b (r' S) + k v', o = q' S, every part from a mix of the token with the one before it; k is under a gate
+  /// of the learning rate of b, and before that, of length 1, it is r. Then a norm of every head, the bonus of the
+  /// token itself, and a gate. A layer without a share of values hands its own on.
+  Value rwkv7() {
+    x_ = p_.shift("rwkv.shift", std::move(x_), 6);
+    Value q = mixed("rwkv.r", for_query), k = mixed("rwkv.k", for_key), v = mixed_values();
+    Value decay = p_.tanh("rwkv.decay_act", mixed("rwkv.decay_down", for_decay));
+    decay = p_.linear("rwkv.decay_up", std::move(decay));
+    Value rate = p_.linear("rwkv.step_up", mixed("rwkv.step_down", for_step));
+    Value removed = p_.unit("rwkv.removed_key", k, r_.heads);
+    k = p_.gate_key("rwkv.key_gate", rate, std::move(k));
+    const auto at = [&](std::size_t tensor) {
+      Part part = heads(0, r_.heads, r_.head_dim);
+      part.tensor = tensor;
+      return part;
+    };
+    const StateLayout layout{r_.kind, at(0), at(1), at(2), at(3), at(5), at(4)};
+    if (p_.kind().hands_on_kv) p_.hand_on({}, v);
+    Value o = state("rwkv.core", StateRule::removal, mul(3, r_.width()), layout,
+                    {q, k, v, std::move(decay), std::move(removed), std::move(rate)});
+    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centred = true, .per_head = true};
+    o = p_.output_norm("rwkv.o_norm", std::move(o), each, static_cast<double>(r_.head_dim));
+    Value low = p_.sigmoid("rwkv.gate_act", mixed("rwkv.gate_down", for_gate));
+    x_ = {};
+    Value gate = p_.linear("rwkv.gate_up", std::move(low));
+    return p_.linear("rwkv.out", p_.bonus("rwkv.gate_mul", r_.heads,
+                                          {std::move(o), std::move(q), std::move(k), std::move(v), std::move(gate)}));
+  }
+
   /// c * convolution(b * x): b, c and x are projections.
   Value short_convolution() {
     Value b = p_.linear("conv.in_gate", x_), c = p_.linear("conv.out_gate", x_);
@@ -108,6 +137,16 @@ class Recurrence {
   }
 
  private:
+  /// Mixes of RWKV-7's shift, in the order of its learned shares.
+  enum Mix : Count { for_query, for_decay, for_key, for_value, for_step, for_gate };
+  Value mixed(std::string_view op, Mix mix) { return p_.linear_of_part(op, x_, mix); }
+  /// The layer's values, mixed with those that an earlier one handed on.
+  Value mixed_values() {
+    Value v = mixed("rwkv.v", for_value);
+    if (!r_.reads_values()) return v;
+    Value share = p_.linear("rwkv.value_up", mixed("rwkv.value_down", for_value));
+    return p_.blend("rwkv.value_mix", std::move(v), p_.given().v, std::move(share));
+  }
   static Part heads(std::size_t tensor, Count heads, Count width) { return {tensor, 0, mul(heads, width), width}; }
 
   Convolution convolution(Count channels, bool activated) const {
@@ -135,7 +174,8 @@ class Recurrence {
                                 .rule = rule,
                                 .chunk = r_.chunk,
                                 .gates = gates,
-                                .state_bytes = r_.state_bytes};
+                                .state_bytes = r_.state_bytes,
+                                .hands_on_values = rule == StateRule::removal && p_.kind().hands_on_kv};
     return p_.recur(op, shape, at, std::move(in));
   }
   /// An RMSNorm of every head's output.
@@ -171,7 +211,8 @@ Value recurrence(Pass& p, Value x) {
       return r.mamba2();
     case RecurrentKind::short_convolution:
       return r.short_convolution();
-    case RecurrentKind::rwkv7:  // refused (model/transformer.cpp)
+    case RecurrentKind::rwkv7:
+      return r.rwkv7();
     case RecurrentKind::none:
       break;
   }

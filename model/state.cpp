@@ -46,6 +46,7 @@ StateView Pass::state_view(std::string_view op, const StateLayout& l, const std:
           .v = view(l.v, data),
           .decay = view(l.decay, data),
           .beta = view(l.beta, data),
+          .removed = view(l.removed, data),
           .log_decay = value_of(weight(op, "log_decay")),
           .step_bias = value_of(weight(op, "step_bias")),
           .skip = value_of(weight(op, "skip")),
@@ -87,6 +88,7 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
                              .v = to.v,
                              .decay = to.decay,
                              .beta = to.beta,
+                             .removed = to.removed,
                              .log_decay = weights_.sum(learned[0]),
                              .step_bias = weights_.sum(learned[1]),
                              .skip = weights_.sum(learned[2])});

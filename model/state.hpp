@@ -14,12 +14,15 @@ namespace llmcalc::model {
 ///   kimi_delta       the same with a decay per channel of the key
 ///   mamba2           step s(d + bias); decay e^(-A step) per head; the state takes step x v; + skip v
 ///   mamba            the same with step s(d), and an A for each channel and number of its state
+///   rwkv7            decay e^(-e^(-1/2) sigmoid(d)) and beta sigmoid(b), per channel of the key; removed of length 1,
+///                    and along it times beta
 ///   none             lightning attention: silu of q, k and v; decay e^(-slope), the slope 2^(-8 (h + 1) / H) x `slope`
 ///
 /// Sources: calc/block/recurrent.hpp; hf minimax/modeling_minimax.py.
 struct StateView {
   RecurrentKind kind = RecurrentKind::none;
   HeadView q, k, v, decay, beta;
+  HeadView removed = {};  ///< rwkv7: the key by which the state is read, and what it knows removed
   const void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
   double slope = 1;       ///< lightning attention: the layer's factor
   void* state = nullptr;  ///< wide, (sequences, heads, N, P), replaced by that after the last token; null: not kept
@@ -28,7 +31,7 @@ struct StateView {
 
 /// Destinations of the gradients, which are added there; those of learned numbers are wide.
 struct StateGradients {
-  HeadView q, k, v, decay, beta;
+  HeadView q, k, v, decay, beta, removed = {};
   void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
 };
 
@@ -38,6 +41,13 @@ struct ConvolutionView {
   void* state =
       nullptr;         ///< (sequences, taps - 1, channels): the last inputs, replaced by the new ones; null: not kept
   bool begins = true;  ///< there are zeros before the first token, whatever `state` holds
+};
+
+/// Inputs of a shift: shares (mixes, width) of the token before.
+struct ShiftView {
+  const void *x = nullptr, *shares = nullptr;
+  void* state = nullptr;  ///< (sequences, width): the last token, replaced by the new one; null: not kept
+  bool begins = true;     ///< there are zeros before the first token, whatever `state` holds
 };
 
 }  // namespace llmcalc::model

@@ -15,10 +15,6 @@ void require_mixer(const Mixer& m) {
                      std::to_string(m.recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
   if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.chunk > 0)
     throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
-  if (m.recurrent.kind == RecurrentKind::rwkv7)
-    throw InputError(
-        "the reference transformer has no RWKV-7, which this model's layers use; its numbers can be calculated but not "
-        "run");
 }
 
 /// Refuses relative positions of layers whose heads are not those of their stack's table.
@@ -62,10 +58,6 @@ const Arch& runnable(const Arch& a, const Backend& b) {
         "the reference transformer has no alternating updates, which this model uses; its numbers can be calculated "
         "but "
         "not run");
-  if (a.mlp_shift)
-    throw InputError(
-        "the reference transformer has no MLPs that mix tokens, which this model uses; its numbers can be calculated "
-        "but not run");
   require_distances(a);
   require_stacks(a);
   if (a.per_layer.width > 0 && a.activation == Activation::xielu)

@@ -51,12 +51,22 @@ void Weights::widen(Parameter& p) {
   }
 }
 
+namespace {
+
+/// Of weights that begin alike.
+double same_start(Start s) {
+  if (s == Start::one) return 1;
+  if (s == Start::half) return 0.5;
+  return s == Start::step ? short_step : 0;
+}
+
+}  // namespace
+
 void Weights::start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed) {
   if (p.shape.start == Start::normal) return draw(p, index, 0.02, seed);
   if (p.shape.start == Start::residual)
     return draw(p, index, 0.02 / std::sqrt(2.0 * static_cast<double>(layers)), seed);
-  const double value = p.shape.start == Start::one ? 1.0 : p.shape.start == Start::step ? short_step : 0.0;
-  set(p, std::vector<double>(static_cast<std::size_t>(p.elements()), value));
+  set(p, std::vector<double>(static_cast<std::size_t>(p.elements()), same_start(p.shape.start)));
 }
 
 void Weights::set(Parameter& p, std::span<const double> values) {

@@ -19,7 +19,8 @@ enum class Start : std::uint8_t {
   residual,  ///< deviation 0.02 / sqrt(2 layers), for outputs added to the residual stream (GPT-2)
   one,
   zero,
-  step  ///< short_step, the bias of a recurrence's step
+  half,  ///< shares of a shift: a token and the one before it alike
+  step   ///< short_step, the bias of a recurrence's step
 };
 
 /// softplus of it is 0.01, the middle of the steps, 0.001 to 0.1, that Mamba begins with (arXiv:2312.00752, 3.6).

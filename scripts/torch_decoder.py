@@ -13,6 +13,7 @@ from torch import nn
 import torch_indexer
 from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
+from torch_rwkv import Rwkv7, Shift
 from torch_streams import add_streams, gathered, streamed, weights
 
 EPSILON = 1e-5  # of every norm
@@ -302,6 +303,8 @@ class Mlp(nn.Module):
 
         if self.moe is None or shortcut:
             matrices("", m["mlp"]["width"], lambda i, o: nn.Linear(i, o, bias=m["mlp"]["bias"]))
+        if m["mlp"].get("shift"):
+            self.shift = Shift(hidden, 1)
         if self.moe is None:
             return
         e, bias = self.moe["experts"], self.moe.get("expert_bias", False)
@@ -336,6 +339,8 @@ class Mlp(nn.Module):
         return torch.zeros_like(logits).scatter(-1, which, torch.softmax(logits.gather(-1, which), dim=-1))
 
     def forward(self, x):
+        if hasattr(self, "shift"):
+            (x,) = self.shift(x)
         return self.run(x, "") if self.moe is None else self.mixture(x)
 
     def mixture(self, x):
@@ -377,8 +382,8 @@ class Block(nn.Module):
         self.attn = LinearAttention(m, layer) if linear else kind[m["attention"]["kind"]](m, layer)
         self.mixers = [] if isinstance(self.attn, Ends) else ["attn"]
         if m.get("recurrent"):
-            name, make = RECURRENCES[m["recurrent"]["kind"]]
-            setattr(self, name, make(m["hidden"], m["recurrent"]))
+            name, make = {**RECURRENCES, "rwkv7": ("rwkv", Rwkv7)}[m["recurrent"]["kind"]]
+            setattr(self, name, make(m["hidden"], {**m["recurrent"], "values": m["values"], "epsilon": EPSILON}))
             self.mixers.append(name)
         has_mlp = has(m, "moe", layer) or m["mlp"].get("width", 0) > 0
         self.mlp = Mlp(m, layer) if has_mlp else None
@@ -427,7 +432,7 @@ def shortcut_block(first, second, x):
 class Decoder(nn.Module):
     def __init__(self, m):
         super().__init__()
-        m = {**m, "choices": []}  # of the last indexer
+        m = {**m, "choices": [], "values": []}  # of the last indexer; of RWKV-7's first layer
         self.position = m["position"]["kind"]
         hidden, width, self.embedding, self.head = m["hidden"], m.get("embedding_width", m["hidden"]), Ends(), Ends()
         self.embedding.tokens = nn.Embedding(m["vocabulary"], width)
@@ -510,5 +515,5 @@ class Decoder(nn.Module):
 
 def scales(net):
     """Names of the norms' weights, which lie around 1."""
-    kinds = (nn.LayerNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead, Weight)
+    kinds = (nn.LayerNorm, nn.GroupNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead, Weight)
     return {f"{name}.weight" for name, module in net.named_modules() if isinstance(module, kinds)}

@@ -38,7 +38,7 @@ const std::vector<Factor> all_factors{
     {"logits", {"fp32", "compute"}},
     {"middle layer",
      {"attention", "short convolution", "Mamba-2", "gated DeltaNet", "KDA", "Mamba-1", "Mamba-2 beside attention",
-      "linear attention"}},
+      "linear attention", "RWKV-7 behind RWKV-7"}},
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
@@ -48,7 +48,10 @@ const std::vector<Factor> all_factors{
 };
 
 /// Whether the middle layer's state can take several tokens at once.
-bool has_chunks(const Choice& c) { return (c[middle_layer] >= 2 && c[middle_layer] <= 4) || c[middle_layer] == 6; }
+bool has_chunks(const Choice& c) {
+  const std::size_t kind = c[middle_layer];
+  return (kind >= 2 && kind <= 4) || kind == 6 || kind == 8;
+}
 
 /// Two levels of two factors, the first factor the lower.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
@@ -157,6 +160,7 @@ Choice possible(Choice c) {
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;   // and linear attention has none
+  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;          // nobody would make the choice,
   if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;             // layers of parallel blocks are alike
   if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
   if (c[placement] != 0) c[streams] = 0;                          // they are mixed before norms

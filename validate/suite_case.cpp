@@ -71,9 +71,27 @@ Recurrent recurrent(const Choice& c) {
               .taps = 4,
               .rank = 2,
               .convolution_bias = true};
+    case 8:
+      return {.kind = RecurrentKind::rwkv7,
+              .heads = 3,
+              .head_dim = 5,
+              .key_heads = 3,
+              .key_dim = 5,
+              .rank = 4,
+              .step_rank = 2,
+              .gate_rank = 7,
+              .value_rank = 3,
+              .chunk = together};
     default:
       return {};
   }
+}
+
+/// RWKV-7's first layer, which hands its values on to the middle one.
+LayerMixer giving_values(LayerMixer m) {
+  m.recurrent.value_rank = 0;
+  m.layers = LayerSet::every(0, 1, 1);
+  return m;
 }
 
 /// Tokens by the low rank of latent queries, else blocks.
@@ -113,6 +131,10 @@ void set_mixers(Arch& a, const Choice& c) {
     m.indexer = {};
   }
   if (c[middle_layer] == 7) a.linear_layers = m.layers;
+  if (m.recurrent.reads_values()) {
+    a.mixers.push(giving_values(m));
+    a.local.layers = a.local.layers.filtered(a.mixers[0].layers, false);
+  }
   if (m.recurrent.kind != RecurrentKind::none) a.mixers.push(m);
   if (c[middle_layer] != 0) a.local.layers = a.local.layers.filtered(m.layers, false);
   if (c[last_layer] == 1) {
@@ -144,6 +166,7 @@ void set_mlp(Arch& a, const Choice& c) {
                             Activation::relu, Activation::relu_squared, Activation::xielu}[c[activation]];
   a.mlp_width = 22;
   a.mlp_bias = c[biases] >= 2;
+  a.mlp_shift = c[middle_layer] == 8 && c[experts] == 0;
   if (c[experts] == 0) return;
   a.moe.experts = 5;
   a.moe.top_k = 2;
@@ -269,7 +292,7 @@ void enlarge(Mixer& m, Count times) {
   if (m.indexer.kind != IndexerKind::none) m.indexer.width = 64;
   if (m.indexer.kind == IndexerKind::lightning) m.indexer.top_k *= times;
   m.indexer.block *= times;
-  r.rank *= times;
+  for (Count* n : {&r.rank, &r.step_rank, &r.gate_rank, &r.value_rank}) *n *= times;
   r.chunk *= 8;
   r.head_dim > 1 ? r.head_dim = 64 : r.heads *= times;
   if (r.head_dim > 1) r.key_dim = 64;

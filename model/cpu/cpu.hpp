@@ -20,6 +20,7 @@
 #include "model/cpu/pooled_keys.hpp"
 #include "model/cpu/position.hpp"
 #include "model/cpu/recurrence.hpp"
+#include "model/cpu/rwkv.hpp"
 #include "model/cpu/streams.hpp"
 #include "model/cpu/xielu.hpp"
 #include "model/math/clip.hpp"
@@ -185,6 +186,7 @@ class Cpu final : public Backend {
   void recur_gradient(const LinearAttention& s, const StateView& v, In d_o, const StateGradients& to) override {
     done_ += LLMCALC_ISA::recur_gradient(s, v, n(d_o), to);
   }
+  RwkvKernels* rwkv() override { return &rwkv_; }
   void index_scores(const IndexScores& s, const IndexView& v, AttentionImpl how, ChosenIndex* chosen) override {
     done_ += LLMCALC_ISA::index_scores<T>(s, v, how == AttentionImpl::naive, chosen);
   }
@@ -343,6 +345,7 @@ class Cpu final : public Backend {
   std::string name_;
   bool poison_;
   Pool pool_;
+  CpuRwkv<T> rwkv_;
   Flops done_;
 };
 

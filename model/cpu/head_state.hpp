@@ -16,12 +16,14 @@ struct Rows : Aligned<W> {
   const W* row(Count i) const { return this->data() + i * width; }
 };
 
-/// What a head reads: q and k of N numbers, v of P, logarithms of decays (one, or N), strengths b of the delta rule.
+/// What a head reads: q and k of N numbers, v of P, logarithms of decays (one, or N), strengths b of the delta rule; by
+/// the rule of removal the key r that is removed by and the one b that it is removed along, of N each.
 template <typename W>
 struct HeadInputs {
   Count tokens, keys, values, decays;
   bool is_delta;
   const W *q, *k, *v, *log_decay, *beta;
+  const W *removed = nullptr, *along = nullptr;
   Count state() const { return keys * values; }
 };
 
@@ -29,6 +31,7 @@ struct HeadInputs {
 template <typename W>
 struct HeadGradients {
   W *q, *k, *v, *log_decay, *beta;
+  W *removed = nullptr, *along = nullptr;
 };
 
 /// S *= e^(log a), row by row of the keys.
@@ -48,6 +51,15 @@ void add_decay_gradient(const HeadInputs<W>& in, const W* a, const W* b, W* to) 
     const W *x = a + n * in.values, *y = b + n * in.values;
     to[n % in.decays] += sum_of<W>(in.values, [=](Count p) { return x[p] * y[p]; });
   }
+}
+
+/// to_n += row n of S times x, for a state of N x P.
+template <typename W>
+void add_dots(SmallProducts<W>& products, const HeadInputs<W>& in, const W* x, const W* state, W* to) {
+  Rows<W> dots(1, in.keys);
+  products.write_with_rows(1, in.keys, in.values, x, state, dots.row(0));
+  W* const from = dots.row(0);
+  lanes<W>(0, in.keys, [=](Count n) { to[n] += from[n]; });
 }
 
 template <typename W>
@@ -120,10 +132,7 @@ class HeadState {
 
   /// Token t's row of `to` += S x, with x of P numbers.
   void add_dots(Count t, const W* x, const W* state, W* to) {
-    Rows<W> dots(1, in_.keys);
-    products_.write_with_rows(1, in_.keys, in_.values, x, state, dots.row(0));
-    W *const row = to + t * in_.keys, *const from = dots.row(0);
-    lanes<W>(0, in_.keys, [=](Count n) { row[n] += from[n]; });
+    LLMCALC_ISA::add_dots(products_, in_, x, state, to + t * in_.keys);
   }
 
   const HeadInputs<W>& in_;

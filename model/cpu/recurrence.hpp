@@ -44,10 +44,11 @@ class StateGroup {
     Rows<W> dq(s_.queries, s_.key_dim), dk(s_.queries, s_.key_dim);
     for_each_head([&](Count, const HeadRows<T>& rows) {
       const Rows<W> d = rows.output_gradient(d_o);
-      Rows<W> dv(s_.queries, s_.head_dim), dlog(s_.queries, DecayMaker(s_, in_.kind).decays), dbeta(s_.queries, 1);
-      const HeadGradients<W> into{dq.data(), dk.data(), dv.data(), dlog.data(), dbeta.data()};
+      HeadRowGradients<W> all(s_, in_.kind);
+      const HeadGradients<W> into{dq.data(),       dk.data(),          all.v.data(),    all.log_decay.data(),
+                                  all.beta.data(), all.removed.data(), all.along.data()};
       with_form(rows, [&](auto form) { form.backward(d.data(), into); });
-      rows.add_gradients(d, dv, dlog, dbeta, to, sums);
+      rows.add_gradients(d, all, to, sums);
     });
     if (shares_scores()) each_chunk([&](Count first, Count size) { score_gradient(first, size, dq, dk); });
     q_.add_gradient(dq, in_.q, to.q, sequence_, group_);
@@ -71,6 +72,8 @@ class StateGroup {
   template <typename F>
   void with_form(const HeadRows<T>& rows, const F& f) {
     const HeadInputs<W> in = rows.inputs(q_.rows, k_.rows);
+    if (s_.rule == StateRule::removal)
+      return chunk_ == 1 ? f(RemovalState<W>(in, products_)) : f(RemovalChunks<W>(in, chunk_, products_));
     if (chunk_ == 1) return f(HeadState<W>(in, products_));
     const SharedScores<W> shared{scores_.data(), dscores_.data()};
     f(HeadChunks<W>(in, chunk_, shares_scores() ? shared : SharedScores<W>(), products_));

@@ -4,6 +4,7 @@
 #include "model/backend.hpp"
 #include "model/cpu/attention.hpp"
 #include "model/cpu/head_chunks.hpp"
+#include "model/cpu/removal.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -11,7 +12,7 @@ namespace llmcalc::model::LLMCALC_ISA {
 struct DecayMaker {
   Count decays = 1, steps = 1, logs = 1;  ///< numbers per head: decays and steps of a token, learned logarithms
   DecayMaker(const LinearAttention& s, RecurrentKind kind) {
-    if (kind == RecurrentKind::kimi_delta) decays = steps = s.key_dim;
+    if (kind == RecurrentKind::kimi_delta || kind == RecurrentKind::rwkv7) decays = steps = s.key_dim;
     if (kind == RecurrentKind::mamba) decays = logs = s.key_dim;
   }
 };
@@ -19,6 +20,9 @@ struct DecayMaker {
 inline bool has_unit_keys(RecurrentKind k) {
   return k == RecurrentKind::gated_delta_net || k == RecurrentKind::kimi_delta;
 }
+/// e^(-1/2), the greatest logarithm of RWKV-7's decays, negative.
+inline constexpr double removal_decay = 0.60653065971263342;
+
 inline bool scales_inputs(RecurrentKind k) { return k == RecurrentKind::mamba || k == RecurrentKind::mamba2; }
 
 /// Queries or keys of one group of heads in one sequence.
@@ -73,6 +77,19 @@ struct LearnedGradients {
   W *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
 };
 
+/// Gradients of what HeadRows read.
+template <typename W>
+struct HeadRowGradients {
+  Rows<W> v, log_decay, beta, removed, along;
+  HeadRowGradients(const LinearAttention& s, RecurrentKind kind)
+      : v(s.queries, s.head_dim),
+        log_decay(s.queries, DecayMaker(s, kind).decays),
+        beta(s.queries, 1),
+        removed(s.queries, removed_width(s)),
+        along(s.queries, removed_width(s)) {}
+  static Count removed_width(const LinearAttention& s) { return s.rule == StateRule::removal ? s.key_dim : 0; }
+};
+
 /// Values, decays and strengths of one head in one sequence.
 template <typename T>
 class HeadRows {
@@ -88,7 +105,9 @@ class HeadRows {
         v_(s.queries, s.head_dim),
         steps_(s.queries, make_.steps),
         log_decay_(s.queries, make_.decays),
-        beta_(s.queries, 1) {
+        beta_(s.queries, 1),
+        removed_(s.queries, HeadRowGradients<W>::removed_width(s)),
+        along_(s.queries, HeadRowGradients<W>::removed_width(s)) {
     for (Count t = 0; t < s.queries; ++t) read(t);
   }
   HeadInputs<W> inputs(const Rows<W>& q, const Rows<W>& k) const {
@@ -101,7 +120,9 @@ class HeadRows {
             .k = k.data(),
             .v = v_.data(),
             .log_decay = log_decay_.data(),
-            .beta = beta_.data()};
+            .beta = beta_.data(),
+            .removed = removed_.data(),
+            .along = along_.data()};
   }
   /// o (tokens, P) and what skips the state, to the result.
   void write(const Rows<W>& o, T* to) const {
@@ -119,14 +140,18 @@ class HeadRows {
     return d;
   }
   /// Adds the gradients of the operands and of the learned numbers.
-  void add_gradients(const Rows<W>& d_o, const Rows<W>& dv, const Rows<W>& dlog, const Rows<W>& dbeta,
-                     const StateGradients& to, const LearnedGradients<W>& sums) const {
+  void add_gradients(const Rows<W>& d_o, const HeadRowGradients<W>& d, const StateGradients& to,
+                     const LearnedGradients<W>& sums) const {
     for (Count t = 0; t < s_.queries; ++t) {
-      add_value_gradient(t, d_o.row(t), dv.row(t), to, sums);
-      if (in_.kind != RecurrentKind::none) add_decay_gradient(t, dv.row(t), dlog.row(t), to, sums);
+      add_value_gradient(t, d_o.row(t), d.v.row(t), to, sums);
+      if (s_.rule == StateRule::removal) {
+        add_removal_gradient(t, d, to);
+        continue;
+      }
+      if (in_.kind != RecurrentKind::none) add_decay_gradient(t, d.v.row(t), d.log_decay.row(t), to, sums);
       if (s_.rule != StateRule::delta) continue;
       const W b = *beta_.row(t);
-      put(at_mutable<T>(to.beta, sequence_, t, head_), *dbeta.row(t) * b * (W(1) - b), true);
+      put(at_mutable<T>(to.beta, sequence_, t, head_), *d.beta.row(t) * b * (W(1) - b), true);
     }
   }
 
@@ -153,12 +178,43 @@ class HeadRows {
       *log_decay_.row(t) = number<W>(-slope());
       return;
     }
+    if (s_.rule == StateRule::removal) return read_removal(t);
     const T* const raw = at<T>(in_.decay, sequence_, t, head_);
     for (Count n = 0; n < make_.steps; ++n) steps_.row(t)[n] = softplus(before_step(raw, n));
     for (Count n = 0; n < make_.decays; ++n) log_decay_.row(t)[n] = -(rate(n) * steps_.row(t)[n % make_.steps]);
     const W times = scales_inputs(in_.kind) ? *steps_.row(t) : W(1);
     lanes<W>(0, s_.head_dim, [=](Count p) { v[p] = wide(x[p]) * times; });
     if (s_.rule == StateRule::delta) *beta_.row(t) = sigmoid(wide(*at<T>(in_.beta, sequence_, t, head_)));
+  }
+
+  void read_removal(Count t) {
+    const T *const x = value(t), *const raw = at<T>(in_.decay, sequence_, t, head_),
+                   *const key = at<T>(in_.removed, sequence_, t, head_),
+                   *const b = at<T>(in_.beta, sequence_, t, head_);
+    W *const v = v_.row(t), *const log = log_decay_.row(t), *const removed = removed_.row(t), *const to = along_.row(t);
+    const W most = number<W>(-removal_decay);
+    lanes<W>(0, s_.head_dim, [=](Count p) { v[p] = wide(x[p]); });
+    lanes<W>(0, s_.key_dim, [=](Count n) {
+      log[n] = most * sigmoid(wide(raw[n]));
+      removed[n] = wide(key[n]);
+      to[n] = removed[n] * sigmoid(wide(b[n]));
+    });
+  }
+
+  /// A decay's logarithm is -c s, whose slope is that times 1 - s.
+  void add_removal_gradient(Count t, const HeadRowGradients<W>& d, const StateGradients& to) const {
+    const W *const dlog = d.log_decay.row(t), *const log = log_decay_.row(t);
+    const W *const by = d.removed.row(t), *const along = d.along.row(t), *const key = removed_.row(t);
+    const T* const b = at<T>(in_.beta, sequence_, t, head_);
+    const W slower = number<W>(1 / removal_decay);
+    put_lanes(0, s_.key_dim, at_mutable<T>(to.decay, sequence_, t, head_), true,
+              [=](Count n) { return dlog[n] * log[n] * (W(1) + log[n] * slower); });
+    put_lanes(0, s_.key_dim, at_mutable<T>(to.removed, sequence_, t, head_), true,
+              [=](Count n) { return by[n] + along[n] * sigmoid(wide(b[n])); });
+    put_lanes(0, s_.key_dim, at_mutable<T>(to.beta, sequence_, t, head_), true, [=](Count n) {
+      const W s = sigmoid(wide(b[n]));
+      return along[n] * key[n] * s * (W(1) - s);
+    });
   }
 
   void add_value_gradient(Count t, const W* d_o, const W* dv, const StateGradients& to,
@@ -196,7 +252,7 @@ class HeadRows {
   const StateView& in_;
   DecayMaker make_;
   Count sequence_, head_;
-  Rows<W> v_, steps_, log_decay_, beta_;
+  Rows<W> v_, steps_, log_decay_, beta_, removed_, along_;
 };
 
 }  // namespace llmcalc::model::LLMCALC_ISA

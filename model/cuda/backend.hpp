@@ -74,6 +74,7 @@ class Cuda final : public Backend {
         return std::string(llmcalc::name(kind));
       if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
     }
+    if (a.mlp_shift) return "MLPs that mix tokens";
     if (a.output_scale) return "factors of layers";
     if (a.per_layer.width > 0) return "inputs of layers";
     if (a.moe.zero_experts > 0) return "experts that return their input";

@@ -54,6 +54,19 @@ struct Tanh {
   }
 };
 
+/// 1 / (1 + e^-x), of RWKV-7's gates alone
+struct Sigmoid {
+  template <typename W>
+  LLMCALC_HD static W value(W x) {
+    return sigmoid(x);
+  }
+  template <typename W>
+  LLMCALC_HD static W slope(W x) {
+    const W y = sigmoid(x);
+    return y * (W(1) - y);
+  }
+};
+
 /// x Phi(x) with the normal distribution Phi (Hendrycks, Gimpel 2016, arXiv:1606.08415)
 struct Gelu {
   template <typename W>

@@ -6,6 +6,7 @@
 #include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
 #include "tests/model/longcat.hpp"
+#include "tests/model/rwkv.hpp"
 #include "tests/model/sparse.hpp"
 
 namespace llmcalc::test {
@@ -228,6 +229,7 @@ std::vector<Variant> variants() {
   dropout_variants(c);
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : rwkv_variants()) c.all.push_back(std::move(v));
   for (Variant& v : sparse_variants()) c.all.push_back(std::move(v));
   for (Variant& v : gemma_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));

@@ -1,0 +1,13 @@
+#pragma once
+/// RWKV-7 in small.
+
+#include "tests/model/tiny.hpp"
+
+namespace llmcalc::test {
+
+/// Three layers, the first of which hands its values on. chunk: tokens that are taken at once; 0: one.
+Variant rwkv7(Count chunk);
+
+std::vector<Variant> rwkv_variants();
+
+}  // namespace llmcalc::test
