@@ -11,10 +11,10 @@ Variant rwkv7(Count chunk) {
   a.heads = a.kv_heads = a.head_dim = 0;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.tied_head = false;
   a.recurrent = {.kind = RecurrentKind::rwkv7,
-                 .heads = 3,
-                 .head_dim = 4,
-                 .key_heads = 3,
-                 .key_dim = 4,
+                 .heads = 2,
+                 .head_dim = 8,
+                 .key_heads = 2,
+                 .key_dim = 8,
                  .rank = 5,
                  .step_rank = 2,
                  .gate_rank = 7,
