@@ -354,20 +354,20 @@ class Walk {
     return x.first_need == i && !x.in_place && (x.needed || x.alive_again) ? x.size : Bytes();
   }
 
-  /// Bytes of the gradients of inputs that ask for one and have none yet. A sum hands its gradient to the first of them
-  /// and shares it with the second; a branch that dropout masks in place, or that waits, needs a copy. Of a weighted
-  /// sum the first alone has the sum's gradient.
+  /// Bytes of the gradients of inputs that ask for one and have none yet. A sum hands its gradient to the first of
+  /// these and shares it with the second; a branch that dropout masks in place, or that waits, needs a copy. Of a
+  /// weighted sum the first alone has the sum's gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
     const bool ends = std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape);
     if (t.out == no_tensor || ends || op.detached) return {};
     const bool sum = is_sum(op), weighted = is(PointwiseKind::add_own, op);
-    const auto asks = [&](TensorId in) { return in != no_tensor && tensors_[in].asks; };
+    const auto asks = [&](TensorId in) { return in != no_tensor && tensors_[in].asks && gradient[in] == Bytes(); };
     const TensorId* heir = std::find_if(t.in.begin(), t.in.end(), asks);
     Bytes added;
     for (const TensorId in : t.in) {
-      if (!asks(in) || gradient[in] != Bytes()) continue;
+      if (!asks(in)) continue;
       if ((sum || (weighted && in == t.in[0])) && !tensors_[in].apart) {
         if (in == *heir) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
