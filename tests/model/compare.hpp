@@ -105,6 +105,7 @@ inline Variant grown(const Variant& given) {
                    &a.latent.v_dim, &a.local.reach.tokens})
     *n *= 4;
   a.vocabulary *= 20;
+  if (a.per_layer.width > 0) a.per_layer.rows = a.vocabulary;
   v.plan.seq = 48;
   v.plan.micro_batch = v.plan.global_batch = 4;
   return v;
