@@ -16,6 +16,7 @@
 
 #include "calc/op.hpp"
 #include "calc/plan.hpp"
+#include "model/altup.hpp"
 #include "model/arena.hpp"
 #include "model/attention_core.hpp"
 #include "model/heads.hpp"
@@ -264,8 +265,9 @@ class Backend : public Memory {
   virtual void recur_gradient(const LinearAttention&, const StateView&, In /*d_o*/, const StateGradients&) {
     throw_lack();
   }
-  /// RWKV-7's own operators; null: the backend has none.
+  /// RWKV-7's own operators, and those of alternating updates; null: the backend has none.
   virtual RwkvKernels* rwkv() { return nullptr; }
+  virtual AltUpKernels* altup() { return nullptr; }
   /// Every query's choice of keys by their index scores.
   virtual void index_scores(const IndexScores&, const IndexView&, AttentionImpl, ChosenIndex* /*chosen*/) {
     throw_lack();

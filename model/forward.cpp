@@ -127,7 +127,7 @@ Value streamed_layer(Pass& p, const StreamNames& names, const std::array<const c
 /// One residual sub-layer: x + f(norm x), norm(x + f x), x + norm(f x) or x + norm(f(norm x)).
 template <typename F>
 Value sub_layer(Pass& p, const std::array<const char*, 4>& names, const StreamNames& streams, Value x, F f) {
-  if (p.arch().streams > 1) return streamed_layer(p, streams, names, std::move(x), f);
+  if (p.arch().hyper_connected()) return streamed_layer(p, streams, names, std::move(x), f);
   const NormPlacement place = p.arch().norm_placement;
   const bool before = place == NormPlacement::pre || place == NormPlacement::both;
   Value y = f(p, before ? norm(p, names[0], x) : x);
@@ -170,26 +170,82 @@ Value shortcut_block(Pass& p, Value x) {
   return p.add("block.shortcut_add", std::move(x), std::move(y));
 }
 
-/// x + norm((act(x G) * e) P) with the layer's own input e.
-Value add_layer_input(Pass& p, Value x) {
-  Value y = p.linear("per_layer.gate", x);
+/// norm((act(x G) * e) P) with the layer's own input e.
+Value own_input(Pass& p, Value x) {
+  Value y = p.linear("per_layer.gate", std::move(x));
   y = p.step().fused_glu ? p.gate_layer_input("per_layer.act", std::move(y))
                          : p.multiply_layer_input("per_layer.mul", p.activate("per_layer.act", std::move(y)));
-  y = norm(p, "per_layer.norm", p.linear("per_layer.project", std::move(y)));
-  return p.add("per_layer.add", std::move(x), std::move(y));
+  return norm(p, "per_layer.norm", p.linear("per_layer.project", std::move(y)));
+}
+
+/// The MLP's sub-layer; experts beside a dense MLP read x itself.
+Value mlp_layer(Pass& p, Value x) {
+  Value residual = p.arch().moe.beside_dense ? x : Value();
+  return sub_layer(p, mlp_names, mlp_streams, std::move(x),
+                   [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
+}
+
+/// Names of the operators that make weights of a token.
+struct WeightNames {
+  const char *norm, *router, *act, *weights;
+};
+constexpr WeightNames to_predict{"altup.norm", "altup.router", "altup.act", "altup.predict_weights"};
+constexpr WeightNames to_correct{"altup.result_norm", "altup.result_router", "altup.result_act",
+                                 "altup.correct_weights"};
+
+/// W tanh(W_m norm(x)) of x as wide as a stream, or of the first stream; norm and W_m are those of the prediction.
+Value token_weights(Pass& p, const WeightNames& names, const Value& x) {
+  const Norm shape{.rows = x.rows, .width = p.arch().hidden};
+  const bool first = x.width > shape.width;
+  Value m = first ? p.norm(names.norm, x, shape, x.width) : p.norm_of(names.norm, to_predict.norm, x, shape);
+  m = first ? p.linear(names.router, std::move(m)) : p.linear_of(names.router, to_predict.router, std::move(m));
+  return p.linear(names.weights, p.tanh(names.act, std::move(m)));
+}
+
+/// x + norm(x A B), a low rank beside the mixer on its input.
+Value low_rank(Pass& p, const Value& x) {
+  Value y = norm(p, "laurel.norm", p.linear("laurel.up", p.linear("laurel.down", x)));
+  return p.add("laurel.add", x, std::move(y));
+}
+
+/// The mixer on the first of the streams x, which it is added to, and the low rank.
+Value mixer_of_first(Pass& p, const Value& x) {
+  const Arch& a = p.arch();
+  const Norm shape{.rows = x.rows, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
+  Value in = p.norm(attention_names[0], x, shape, x.width), beside;
+  if (a.laurel_rank > 0) beside = low_rank(p, in);
+  Value y = mixed(p, std::move(in));
+  if (a.norm_placement == NormPlacement::both) y = norm(p, attention_names[1], std::move(y));
+  p.dropout(attention_names[2], y);
+  y = p.add_first_stream(attention_names[3], x, std::move(y));
+  if (a.laurel_rank == 0) return y;
+  beside.slot->apart = true;
+  return p.add("laurel.sum", std::move(y), std::move(beside));
+}
+
+/// A layer of alternating updates (calc/block/altup.hpp): all streams are predicted, the first of them goes through the
+/// layer, and its result corrects them; the layer's own input goes to the others.
+Value alternating_block(Pass& p, Value x) {
+  Value weights = token_weights(p, to_predict, x);
+  Value predicted = p.predict("altup.predict", std::move(x), std::move(weights));
+  Value y = mlp_layer(p, mixer_of_first(p, predicted));
+  weights = token_weights(p, to_correct, y);
+  Value corrected = p.correct("altup.correct", std::move(predicted), std::move(y), std::move(weights));
+  Value own = own_input(p, p.scale_by_learned("altup.scale", p.first_stream("altup.first", corrected)));
+  return p.share_with_streams("altup.share", std::move(corrected), std::move(own));
 }
 
 Value block(Pass& p, Value x) {
+  if (p.arch().altup) return alternating_block(p, std::move(x));
   if (p.arch().block == BlockKind::shortcut) return shortcut_block(p, std::move(x));
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
   if (!p.mixer().is_empty()) x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
   if (p.mixer().cross_attention) x = sub_layer(p, cross_names, attention_streams, std::move(x), cross_attention);
-  if (p.kind().has_mlp()) {
-    Value residual = p.arch().moe.beside_dense ? x : Value();
-    x = sub_layer(p, mlp_names, mlp_streams, std::move(x),
-                  [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
+  if (p.kind().has_mlp()) x = mlp_layer(p, std::move(x));
+  if (p.arch().per_layer.width > 0) {
+    Value own = own_input(p, x);
+    x = p.add("per_layer.add", std::move(x), std::move(own));
   }
-  if (p.arch().per_layer.width > 0) x = add_layer_input(p, std::move(x));
   if (p.arch().output_scale) p.multiply_by("block.scale", x);
   if (!p.kind().closes_encoder) return x;
   return p.encoder_result([&] { return norm(p, "encoder.norm", std::move(x)); });
@@ -204,6 +260,12 @@ Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
   Value y = p.linear("embedding.per_layer_project", x);
   y = p.norm("embedding.per_layer_norm", std::move(y), {.rows = mul(x.rows, p.arch().layers), .width = e.width});
   return p.add("embedding.per_layer_add", std::move(rows), std::move(y));
+}
+
+/// The streams of alternating updates: x, and projections of it at its magnitude.
+Value stacked_streams(Pass& p, Value x) {
+  Value projected = p.project_streams("embedding.streams", x, x.rows, false);
+  return p.stack("embedding.stack", std::move(x), std::move(projected));
 }
 
 /// What relative positions add to the scores of each stack.
@@ -231,6 +293,7 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   p.dropout("embedding.dropout", x);
   make_distances(p);
   if (a.per_layer.width > 0) p.give_layers(layer_inputs(p, ids, x));
+  if (a.altup) return stacked_streams(p, std::move(x));
   return a.streams > 1 ? p.repeat("embedding.repeat", std::move(x)) : x;
 }
 
@@ -265,7 +328,11 @@ Count head_rows(const Step& s) { return s.training ? s.tokens() : s.sequences; }
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
-  if (a.streams > 1) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
+  if (a.altup) {
+    Value projected = p.project_streams("head.streams", x, head_rows(s), true);
+    x = p.merge("head.gather", std::move(x), std::move(projected));
+  }
+  if (a.hyper_connected()) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   Named first;
   if (a.head.pooler) first = pooled(p, x);
   if (!a.head.has_logits()) return a.head.pooler ? std::move(first.value) : std::move(x);

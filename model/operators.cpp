@@ -58,6 +58,9 @@ Value Pass::linear(std::string_view op, Value x) { return product(op, std::move(
 Value Pass::detached(std::string_view op, Value x) { return product(op, std::move(x), {.detached = true}); }
 Value Pass::logits(std::string_view op, Value x) { return product(op, std::move(x), {.for_loss = step_.training}); }
 Value Pass::first_tokens(std::string_view op, Value x) { return product(op, std::move(x), {.first = true}); }
+Value Pass::linear_of(std::string_view op, std::string_view other, Value x) {
+  return product(op, std::move(x), {.of = other});
+}
 Value Pass::routed(std::string_view op, Value x, const Value& gates) {
   return product(op, std::move(x), {.gates = &gates});
 }
@@ -68,14 +71,15 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
   const Value* const gates = how.gates;
   const bool wide = for_loss && wide_logits();
   const bool tied = arch_.tied_head && op == "head.logits";
-  Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(op, "weight");
-  Parameter* b = weight(op, "bias");
+  const std::string_view owner = how.of.empty() ? op : how.of;
+  Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(owner, "weight");
+  Parameter* b = weight(owner, "bias");
   Linear s{.rows = x.rows,
            .in = w->shape.in,
            .out = w->shape.out,
            .groups = w->shape.groups,
            .bias = b != nullptr,
-           .tied = tied};
+           .tied = tied || owner != op};
   LinearView v{.weight = value(w), .bias = value(b), .wide_output = wide};
   if (gates != nullptr) {
     s.top_k = arch_.moe.visited();
@@ -119,6 +123,9 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
 Value Pass::norm(std::string_view op, Value x, const Norm& s, Count stride, Count first) {
   return normed(op, std::move(x), s, {numerics().unit_offset ? 1.0 : 0.0}, stride, first);
 }
+Value Pass::norm_of(std::string_view op, std::string_view other, Value x, const Norm& s) {
+  return normed(op, std::move(x), s, {.offset = numerics().unit_offset ? 1.0 : 0.0, .of = other}, 0, 0);
+}
 Value Pass::output_norm(std::string_view op, Value x, const Norm& s, double epsilons) {
   return normed(op, std::move(x), s, {0, epsilons}, 0, 0);
 }
@@ -126,8 +133,9 @@ Value Pass::output_norm(std::string_view op, Value x, const Norm& s, double epsi
 Value Pass::normed(std::string_view op, Value given, Norm s, const NormNumbers& own_numbers, Count stride,
                    Count first) {
   const Value x = std::move(given);
-  Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
-  s.weights = (w != nullptr ? w->elements() : 0) + (b != nullptr ? b->elements() : 0);
+  const std::string_view owner = own_numbers.of.empty() ? op : own_numbers.of;
+  Parameter *w = weight(owner, "weight"), *b = weight(owner, "bias");
+  s.weights = owner != op ? 0 : (w != nullptr ? w->elements() : 0) + (b != nullptr ? b->elements() : 0);
   NormView v{.weight = value(w),
              .bias = value(b),
              .x_stride = stride > 0 ? stride : s.width,

@@ -41,6 +41,7 @@ class Shapes {
     if (a_.embedding_norm) norm("embedding.norm");
     if (a_.position == Position::relative) distances();
     if (a_.per_layer.width > 0) layer_inputs();
+    if (a_.altup) matrix("embedding.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
   }
   /// A number per head for each range of distances, in tables of the encoder and of the other stack.
   void distances() {
@@ -62,6 +63,7 @@ class Shapes {
   void head() {
     prefix_.clear();
     streams("head", a_.streams, 1);
+    if (a_.altup) matrix("head.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
     if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
     if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
     if (!a_.head.has_logits()) return;
@@ -85,6 +87,7 @@ class Shapes {
     const bool after = !parallel && p != NormPlacement::pre;
     const bool mixes = parallel || !m.is_empty(), has_mlp = parallel || kind.has_mlp();
     const Count weights = mul(a_.streams, a_.streams + 2);
+    if (a_.altup) alternating();
     if (mixes) streams("attn", weights, 3);
     if (before && mixes) norm("attn.norm");
     kind.linear ? lightning() : mixer(m);
@@ -117,10 +120,23 @@ class Shapes {
 
   /// Hyper-connections of one sub-layer: the matrix that makes weights of all streams, their scales and biases.
   void streams(const std::string& part, Count weights, Count scales) {
-    if (a_.streams == 1) return;
+    if (!a_.hyper_connected()) return;
     matrix(part + ".stream_weights", weights, mul(a_.streams, a_.hidden), false);
     vector(part + ".gather.scales", scales, Start::one);
     vector(part + ".gather.bias", weights, Start::zero);
+  }
+
+  /// Alternating updates and the low rank beside the mixer.
+  void alternating() {
+    scale("altup.norm", a_.hidden, false);
+    matrix("altup.router", a_.streams, a_.hidden, false);
+    matrix("altup.predict_weights", mul(a_.streams, a_.streams), a_.streams, false);
+    matrix("altup.correct_weights", a_.streams, a_.streams, false);
+    vector("altup.scale.factors", a_.hidden, Start::one);
+    if (a_.laurel_rank == 0) return;
+    matrix("laurel.down", a_.laurel_rank, a_.hidden, false);
+    matrix("laurel.up", a_.hidden, a_.laurel_rank, false);
+    norm("laurel.norm");
   }
 
   void mixer(const Mixer& m) {

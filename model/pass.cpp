@@ -42,7 +42,8 @@ Tensor Pass::own(std::string_view op, Bytes bytes) {
 
 Pass::Kept Pass::keep(std::string_view op, const Value& x) {
   if (x.slot->again) return {nullptr, x.slot->again};
-  if (op == "embedding.per_layer_project") return {x.data, {}};  // the first layer keeps it, and is booked for it
+  // The first layer keeps it, and is booked for it, unless that reads streams.
+  if (op == "embedding.per_layer_project" && !arch_.altup) return {x.data, {}};
   x.data->claim(op);
   return {x.data, {}};
 }

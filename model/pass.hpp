@@ -6,13 +6,13 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <optional>
 #include <stdexcept>
 
 #include "calc/block.hpp"
 #include "calc/handed_on.hpp"
 #include "model/cache.hpp"
 #include "model/halves.hpp"
+#include "model/rotaries.hpp"
 #include "model/tape.hpp"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
@@ -66,41 +66,6 @@ struct RopePart {
   Count heads = 0, head = 0, width = 0, offset = 0;
 };
 
-/// How a pass turns the rotary pairs of each mixer: null where that is the usual way.
-class Rotaries {
- public:
-  Rotaries(const Arch& arch, const Numerics& numerics, Count length) {
-    if (arch.position != Position::rope) return;
-    for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
-      const Mixer& m = arch.mixer(i);
-      const Count width = m.attention == AttentionKind::grouped ? m.head_dim : m.latent.rope_dim;
-      whole_.push_back(stretched(numerics.rope, width, length));
-      local_.push_back(stretched(numerics.local_rope, width, length));
-      index_.push_back(stretched(numerics.rope, index_rotated(m), length));
-    }
-  }
-  const Rotary* of(const LayerKind& kind) const {
-    const std::vector<std::optional<Rotary>>& all = kind.reach.limited() ? local_ : whole_;
-    return in(all, kind);
-  }
-  /// The same for an indexer's queries and key.
-  const Rotary* of_index(const LayerKind& kind) const { return in(index_, kind); }
-  /// Numbers of each of an indexer's heads, and of its key, that positions turn.
-  static Count index_rotated(const Mixer& m) {
-    return m.indexer.kind == IndexerKind::lightning ? m.latent.rope_dim : m.indexer.width;
-  }
-
- private:
-  static const Rotary* in(const std::vector<std::optional<Rotary>>& all, const LayerKind& kind) {
-    return kind.mixer < all.size() && all[kind.mixer] ? &*all[kind.mixer] : nullptr;
-  }
-  static std::optional<Rotary> stretched(const Rope& rope, Count width, Count length) {
-    return rope != Rope() ? std::optional(rotary(rope, width, length)) : std::nullopt;
-  }
-
-  std::vector<std::optional<Rotary>> whole_, local_, index_;
-};
-
 class Pass {
  public:
   /// tape null: nothing is kept for backward. cache null: no cache is read or written.
@@ -137,6 +102,9 @@ class Pass {
   /// The same for an encoder, whose ids come first, and the decoder behind it.
   Stacks lookup_stacks(std::string_view op, std::span<const std::int64_t> ids);
   Value linear(std::string_view op, Value x);
+  /// The same, and a norm, with the weights of another operator.
+  Value linear_of(std::string_view op, std::string_view other, Value x);
+  Value norm_of(std::string_view op, std::string_view other, Value x, const Norm& shape);
   /// The same of an indexer, whose own loss trains it alone: x gets no gradient.
   Value detached(std::string_view op, Value x);
   Value logits(std::string_view op, Value x);
@@ -209,6 +177,19 @@ class Pass {
   Value unit(std::string_view op, Value x, Count heads);
   Value bonus(std::string_view op, Count heads, std::array<Value, 5> o_r_k_v_gate);
   Value sigmoid(std::string_view op, Value x);
+  /// Alternating updates: x, or every further stream of it (`is_own`), under a matrix for each; the last `rows` tokens.
+  Value project_streams(std::string_view op, const Value& x, Count rows, bool is_own);
+  /// x and its projections as streams, and the mean of the first stream and of projections.
+  Value stack(std::string_view op, Value x, Value projected);
+  Value merge(std::string_view op, Value x, Value projected);
+  Value predict(std::string_view op, Value x, Value weights);
+  Value correct(std::string_view op, Value predicted, Value result, Value weights);
+  /// The first stream, and a added to it; own added to all others.
+  Value first_stream(std::string_view op, const Value& x);
+  Value add_first_stream(std::string_view op, const Value& x, Value a);
+  Value share_with_streams(std::string_view op, Value x, Value own);
+  /// x times a learned number for each of its row.
+  Value scale_by_learned(std::string_view op, Value x);
   Value add(std::string_view op, Value a, Value b);
   Value multiply(std::string_view op, Value a, Value b);
   Value scale(std::string_view op, Value a, Value g);
@@ -268,6 +249,11 @@ class Pass {
   Into into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
   /// The destination of a gradient of strided rows; the gradient between them is zero.
   Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
+  struct LastRows {
+    Count first = 0, apart = 0;  ///< numbers before the first, and from one to the next
+  };
+  LastRows last_rows(const Value& x, Count rows) const;
+  void add_to_first(std::string_view op, const Pointwise& s, const Tensor& dy, const std::shared_ptr<Slot>& x);
   GradientPlace place(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
   template <std::size_t n>
   struct Operands;
@@ -288,12 +274,14 @@ class Pass {
   void rope_at(std::string_view op, const Positions& at, const RopePart& a, const RopePart& b);
   struct NormNumbers {
     double offset = 0, epsilons = 1;
+    std::string_view of = {};  ///< the operator whose weights it has; empty: its own
   };
   Value normed(std::string_view op, Value x, Norm shape, const NormNumbers& numbers, Count stride, Count first);
   struct Product {
     bool for_loss = false, detached = false;
-    bool first = false;  ///< of the first token of each sequence
-    Count from = 0;      ///< the first number of each row that it reads
+    bool first = false;        ///< of the first token of each sequence
+    Count from = 0;            ///< the first number of each row that it reads
+    std::string_view of = {};  ///< the operator whose matrix it is; empty: its own
     const Value* gates = nullptr;
   };
   Value product(std::string_view op, Value x, const Product& how);

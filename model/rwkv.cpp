@@ -2,7 +2,7 @@
 
 #include "model/rwkv.hpp"
 
-#include "model/pass.hpp"
+#include "model/operands.hpp"
 
 namespace llmcalc::model {
 
@@ -33,33 +33,6 @@ GradientPlace Pass::place(std::string_view op, const std::shared_ptr<Slot>& x, C
   return {to.data, to.add};
 }
 
-/// Operands whose numbers a rule keeps, and the places of their gradients.
-template <std::size_t n>
-struct Pass::Operands {
-  std::array<Kept, n> kept;
-  std::array<std::shared_ptr<Slot>, n> slots;
-  std::array<Tensor, n> data() const {
-    std::array<Tensor, n> all;
-    for (std::size_t i = 0; i < n; ++i) all[i] = kept[i].get();
-    return all;
-  }
-  std::array<GradientPlace, n> places(Pass& p, std::string_view op, Count elements) const {
-    std::array<GradientPlace, n> all;
-    for (std::size_t i = 0; i < n; ++i) all[i] = p.place(op, slots[i], elements);
-    return all;
-  }
-};
-
-template <std::size_t n>
-Pass::Operands<n> Pass::operands(std::string_view op, const std::array<Value, n>& in) {
-  Operands<n> all;
-  for (std::size_t i = 0; i < n; ++i) {
-    all.kept[i] = keep(op, in[i]);
-    all.slots[i] = in[i].slot;
-  }
-  return all;
-}
-
 Value Pass::blend(std::string_view op, Value a, Value b, Value share) {
   const std::array<Value, 3> in{std::move(a), std::move(b), std::move(share)};
   const Pointwise s{.kind = PointwiseKind::blend, .rows = in[0].rows, .width = in[0].width};
@@ -68,10 +41,10 @@ Value Pass::blend(std::string_view op, Value a, Value b, Value share) {
     backend_.rwkv()->blend(s, in[0].data->data(), in[1].data->data(), in[2].data->data(), y.data->data());
   });
   if (taping())
-    remember(op, s, [this, op, s, all = operands(op, in), out = y.slot, n = y.elements()] {
+    remember(op, s, [this, op, s, all = operands(op, in), out = y.slot] {
       const Tensor dy = taken(out);
       const auto x = all.data();
-      const auto d = all.places(*this, op, n);
+      const auto d = all.places(*this, op);
       backend_.rwkv()->blend_gradient(s, x[0]->data(), x[1]->data(), x[2]->data(), dy->data(), d[0], d[1], d[2]);
     });
   return y;
@@ -90,10 +63,10 @@ Value Pass::gate_key(std::string_view op, Value rate, Value k) {
     backend_.rwkv()->gate_key(s, in[0].data->data(), in[1].data->data(), w->value->data(), y.data->data());
   });
   if (taping())
-    remember(op, s, [this, op, s, w, all = operands(op, in), out = y.slot, n = y.elements()] {
+    remember(op, s, [this, op, s, w, all = operands(op, in), out = y.slot] {
       const Tensor dy = taken(out);
       const auto x = all.data();
-      const auto d = all.places(*this, op, n);
+      const auto d = all.places(*this, op);
       backend_.rwkv()->gate_key_gradient(s, x[0]->data(), x[1]->data(), w->value->data(), dy->data(), d[0], d[1],
                                          weights_.sum(w));
     });
@@ -134,10 +107,10 @@ Value Pass::bonus(std::string_view op, Count heads, std::array<Value, 5> given) 
     backend_.rwkv()->bonus(s, head, view({in[0].data, in[1].data, in[2].data, in[3].data, in[4].data}), y.data->data());
   });
   if (taping())
-    remember(op, s, [this, op, s, head, w, view, all = operands(op, in), out = y.slot, n = y.elements()] {
+    remember(op, s, [this, op, s, head, w, view, all = operands(op, in), out = y.slot] {
       const Tensor dy = taken(out);
       const auto x = all.data();
-      const auto d = all.places(*this, op, n);
+      const auto d = all.places(*this, op);
       backend_.rwkv()->bonus_gradient(s, head, view(x), dy->data(), {d[0], d[1], d[2], d[3], d[4], weights_.sum(w)});
     });
   return y;

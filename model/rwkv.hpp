@@ -3,15 +3,10 @@
 /// state. Learned numbers are one for each of a row's.
 
 #include "calc/op.hpp"
+#include "model/gradient_place.hpp"
 #include "model/state.hpp"
 
 namespace llmcalc::model {
-
-/// The destination of a gradient, which is written, or added.
-struct GradientPlace {
-  void* to = nullptr;
-  bool add = false;
-};
 
 /// Tensors of the bonus, and their gradients; `shares` wide in those.
 struct BonusView {

@@ -53,11 +53,6 @@ const Arch& runnable(const Arch& a, const Backend& b) {
     throw InputError(
         "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "
         "but not run");
-  if (a.altup)
-    throw InputError(
-        "the reference transformer has no alternating updates, which this model uses; its numbers can be calculated "
-        "but "
-        "not run");
   require_distances(a);
   require_stacks(a);
   if (a.per_layer.width > 0 && a.activation == Activation::xielu)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import torch_indexer
+from torch_altup import Inputs, Projections, add_altup, alternating
 from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
 from torch_rwkv import Rwkv7, Shift
@@ -176,12 +177,16 @@ class GroupedAttention(nn.Module):
         self.m, self.layer, self.width = m, layer, a["head_width"]
         self.heads, self.kv_heads, self.kind = a["heads"], a["kv_heads"], a["qk_norm"]
         self.q = nn.Linear(m["hidden"], self.heads * self.width, bias=a["qkv_bias"])
-        self.k = nn.Linear(m["hidden"], self.kv_heads * self.width, bias=a["qkv_bias"])
-        self.value_width = a.get("value_width", self.width)
-        self.v = nn.Linear(m["hidden"], self.kv_heads * self.value_width, bias=a["qkv_bias"])
+        self.value_width, self.shares = a.get("value_width", self.width), a.get("shared_kv", False)
+        if not self.shares:
+            self.k = nn.Linear(m["hidden"], self.kv_heads * self.width, bias=a["qkv_bias"])
+            self.v = nn.Linear(m["hidden"], self.kv_heads * self.value_width, bias=a["qkv_bias"])
         self.out = nn.Linear(self.heads * self.value_width, m["hidden"], bias=a["out_bias"])
         self.gate = gate(m, self.value_width)
-        self.q_norm, self.k_norm = self.qk_norm(self.heads), self.qk_norm(self.kv_heads)
+        self.q_norm = self.qk_norm(self.heads)
+        if not self.shares:
+            self.k_norm = self.qk_norm(self.kv_heads)
+        self.v_norm = RMSNorm(self.width, weight=False) if a.get("value_norm") else nn.Identity()
         self.core = Sinks(self.heads) if a.get("sinks") else None
         add_indexer(self, m)
 
@@ -202,12 +207,19 @@ class GroupedAttention(nn.Module):
         x = (n(x) if whole else x).unflatten(-1, (heads, self.width))
         return (x if whole else n(x)).transpose(1, 2)
 
+    def keys_and_values(self, x, turned):
+        """Those of the last layer before it with as many tokens in reach, or its own, for later layers."""
+        window = self.m["sliding_window"]["window"] if has(self.m, "sliding_window", self.layer) else 0
+        if not self.shares:
+            k = self.heads_of(self.k(x), self.kv_heads, self.k_norm)
+            v = self.v_norm(self.v(x).unflatten(-1, (self.kv_heads, self.value_width)))
+            self.m["kv"][window] = turned(k), v.transpose(1, 2)
+        return self.m["kv"][window]
+
     def forward(self, x):
         q = self.heads_of(self.q(x), self.heads, self.q_norm)
-        k = self.heads_of(self.k(x), self.kv_heads, self.k_norm)
-        v = self.v(x).unflatten(-1, (self.kv_heads, self.value_width)).transpose(1, 2)
         turned = rotated if self.m["position"]["kind"] == "rope" else (lambda t: t)
-        q, k = turned(q), turned(k)
+        q, (k, v) = turned(q), self.keys_and_values(x, turned)
         unread = torch_indexer.unread(self, self.m, x, None, turned)
         k, v = (t.repeat_interleave(self.heads // self.kv_heads, dim=1) for t in (k, v))
         o = attended(self.m, self.layer, q, k, v, self.core.sinks if self.core else None, unread)
@@ -388,7 +400,8 @@ class Block(nn.Module):
         has_mlp = has(m, "moe", layer) or m["mlp"].get("width", 0) > 0
         self.mlp = Mlp(m, layer) if has_mlp else None
         parts = ([self.attn] if self.mixers else []) + ([self.mlp] if has_mlp else [])
-        self.streams = m.get("streams", 1)
+        self.altup, self.inputs, self.layer = None, m["inputs"], layer
+        self.streams = 1 if m.get("altup") else m.get("streams", 1)
         for part in parts if self.streams > 1 else []:
             add_streams(part, self.streams, m["hidden"])
         if self.place in ("pre", "both"):
@@ -397,6 +410,8 @@ class Block(nn.Module):
         if self.place != "pre":
             for part in parts:
                 part.post_norm = norm(m)
+        if m.get("altup"):
+            add_altup(self, m, norm, ACTIVATIONS[m["mlp"]["activation"]])
 
     def mix(self, x):
         return sum(getattr(self, name)(x) for name in self.mixers)
@@ -413,6 +428,8 @@ class Block(nn.Module):
         return x + norms.post_norm(f(norms.norm(x)))
 
     def forward(self, x):
+        if self.altup is not None:
+            return alternating(self, x, self.inputs[self.layer])
         if self.parallel:
             second = getattr(self.mlp, "norm", self.attn.norm)
             return x + self.mix(self.attn.norm(x)) + self.mlp(second(x))
@@ -432,7 +449,8 @@ def shortcut_block(first, second, x):
 class Decoder(nn.Module):
     def __init__(self, m):
         super().__init__()
-        m = {**m, "choices": [], "values": []}  # of the last indexer; of RWKV-7's first layer
+        # Of the last indexer; of RWKV-7's first layer; of every layer its own input; by window, shared keys and values.
+        m = {**m, "choices": [], "values": [], "inputs": [], "kv": {}}
         self.position = m["position"]["kind"]
         hidden, width, self.embedding, self.head = m["hidden"], m.get("embedding_width", m["hidden"]), Ends(), Ends()
         self.embedding.tokens = nn.Embedding(m["vocabulary"], width)
@@ -443,6 +461,11 @@ class Decoder(nn.Module):
         if self.types:
             self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
+        self.altup, self.inputs = m.get("altup", False), m["inputs"]
+        if self.altup:
+            self.streams = 1
+            Inputs.add(self.embedding, m)
+            self.embedding.streams, self.head.streams = (Projections(hidden, m["streams"]) for _ in range(2))
         self.shortcut = m["block"] == "shortcut"
         self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"] * (2 if self.shortcut else 1)))
         if self.streams > 1:
@@ -475,13 +498,16 @@ class Decoder(nn.Module):
         x = self.embedding.norm(x)
         if self.streams > 1:
             x = x[..., None, :].expand(*x.shape[:-1], self.streams, x.shape[-1])
+        if self.altup:
+            self.inputs[:] = Inputs.of(self.embedding, ids, x)
+            x = self.embedding.streams(x, x[..., None, :])
         for block in [] if self.shortcut else self.layers:
             x = block(x)
         for first, second in zip(self.layers[::2], self.layers[1::2]) if self.shortcut else []:
             x = shortcut_block(first, second, x)
         if self.streams > 1:
             x = gathered(x, *weights(self.head, x, EPSILON))
-        return x
+        return self.head.streams(x[..., 0, :], x[..., 1:, :]).mean(dim=-2) if self.altup else x
 
     def logits(self, x):
         if self.kind == "masked_token":  # BERT (arXiv:1810.04805), as its code has it

@@ -42,7 +42,7 @@ const std::vector<Factor> all_factors{
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
-    {"residual streams", {"one", "three"}},
+    {"residual streams", {"one", "three", "three, alternating updates"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
 };
@@ -159,12 +159,17 @@ Choice possible(Choice c) {
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
-  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;   // and linear attention has none
-  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;          // nobody would make the choice,
-  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;             // layers of parallel blocks are alike
+  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has none
+  if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer has the model's own attention,
+  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and shares no choice, for nobody makes one
+  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are alike
   if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
-  if (c[placement] != 0) c[streams] = 0;                          // they are mixed before norms
-  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;    // no ALiBi
+  if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // they are mixed before norms
+  if (c[streams] == 2) {  // alternating updates are around an MLP in every layer, whose own input has no xIELU
+    if (c[last_layer] == 2) c[last_layer] = 0;
+    if (c[activation] == 5) c[activation] = 0;
+  }
+  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;  // no ALiBi
   return c;
 }
 

@@ -202,7 +202,11 @@ void set_block(Arch& a, const Choice& c) {
   if (c[embedding] == 2) a.embedding_width = 10;
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
-  if (c[streams] == 1) a.streams = 3;
+  if (c[streams] > 0) a.streams = 3;
+  a.altup = c[streams] == 2;
+  if (!a.altup) return;
+  a.laurel_rank = 5;
+  a.per_layer = {.rows = a.vocabulary, .width = 6};
 }
 
 /// One layer of an encoder, and a decoder of the others.
@@ -305,7 +309,8 @@ Case enlarged(const Case& small) {
   Case c = small;
   Arch& a = c.arch;
   for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &a.local.reach.tokens,
-                   &a.mlp_width, &a.moe.width, &a.moe.latent_width, &a.moe.shared_width, &c.plan.seq, &c.plan.prompt})
+                   &a.mlp_width, &a.moe.width, &a.moe.latent_width, &a.moe.shared_width, &a.laurel_rank,
+                   &a.per_layer.rows, &a.per_layer.width, &c.plan.seq, &c.plan.prompt})
     *n *= times;
   enlarge(a, times);
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {

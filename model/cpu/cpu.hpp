@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "model/cpu/altup.hpp"
 #include "model/cpu/attention.hpp"
 #include "model/cpu/convolution.hpp"
 #include "model/cpu/experts.hpp"
@@ -187,6 +188,7 @@ class Cpu final : public Backend {
     done_ += LLMCALC_ISA::recur_gradient(s, v, n(d_o), to);
   }
   RwkvKernels* rwkv() override { return &rwkv_; }
+  AltUpKernels* altup() override { return &altup_; }
   void index_scores(const IndexScores& s, const IndexView& v, AttentionImpl how, ChosenIndex* chosen) override {
     done_ += LLMCALC_ISA::index_scores<T>(s, v, how == AttentionImpl::naive, chosen);
   }
@@ -346,6 +348,7 @@ class Cpu final : public Backend {
   bool poison_;
   Pool pool_;
   CpuRwkv<T> rwkv_;
+  CpuAltUp<T> altup_;
   Flops done_;
 };
 

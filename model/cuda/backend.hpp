@@ -66,6 +66,7 @@ class Cuda final : public Backend {
   }
   std::string lacks(const Arch& a) const override {
     if (!a.linear_layers.empty()) return "linear attention";
+    if (a.altup) return "alternating updates";
     if (a.streams > 1) return "hyper-connections";
     for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
       if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys that an indexer chooses";

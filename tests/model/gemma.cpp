@@ -86,6 +86,50 @@ std::vector<Variant> input_variants() {
   return all;
 }
 
+/// Gemma 3n: streams under alternating updates, a low rank beside attention, keys and values of earlier layers.
+std::vector<Variant> alternating_variants() {
+  std::vector<Variant> all;
+  const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
+    Variant v{name, tiny_llama(), tiny_plan()};
+    v.arch.streams = 3;
+    v.arch.altup = true;
+    v.arch.laurel_rank = 5;
+    v.arch.per_layer = {.rows = 17, .width = 61};
+    v.arch.norm_placement = NormPlacement::both;
+    v.arch.norms_per_layer = 4;
+    v.arch.activation = Activation::gelu_tanh;
+    change(v.arch, v.plan);
+    all.push_back(std::move(v));
+  };
+  add("alternating updates", [](Arch&, Plan&) {});
+  add("alternating updates, keys and values of the layer before, tied", [](Arch& a, Plan&) {
+    a.streams = 4;
+    a.tied_head = a.value_norm = true;
+    a.mixers.push(sharing(a, {}, LayerSet::every(1, 1, 2)));
+  });
+  add("alternating updates without a low rank, norms before, dropout", [](Arch& a, Plan& p) {
+    a.laurel_rank = 0;
+    a.norm_placement = NormPlacement::pre;
+    a.norms_per_layer = 2;
+    p.dropout = true;
+  });
+  add("alternating updates, all again, dropout", [](Arch& a, Plan& p) {
+    a.streams = 2;
+    p.recompute = Recompute::full;
+    p.dropout = true;
+  });
+  add("alternating updates, GLU made again, statistics not kept", [](Arch&, Plan& p) {
+    p.glu_store = GluStore::recompute;
+    p.norm_stats = false;
+  });
+  add("alternating updates around experts", [](Arch& a, Plan&) {
+    a.moe.experts = a.moe.top_k = 4;
+    a.moe.width = 6;
+    a.moe.layers = LayerSet::every(1, 1, 2);
+  });
+  return all;
+}
+
 std::vector<Variant> expert_variants() {
   std::vector<Variant> all;
   const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
@@ -121,7 +165,7 @@ Arch tiny_sharing() {
 
 std::vector<Variant> gemma_variants() {
   std::vector<Variant> all = sharing_variants();
-  for (const auto& more : {layer_variants(), input_variants(), expert_variants()})
+  for (const auto& more : {layer_variants(), input_variants(), alternating_variants(), expert_variants()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -33,6 +33,8 @@ Count& part_of(Parameters& p, const std::string& name) {
                            "mlp.stream_weights.",
                            "mlp.gather.",
                            "mlp.norm.",
+                           "altup.",
+                           "laurel.norm.",
                            "mlp.post_norm.",
                            "mlp.dense_norm.",
                            "mlp.expert_norm.",
@@ -72,8 +74,12 @@ Parameters counted(const Arch& arch) {
     const bool is_matrix = s.in > 0 && !is_convolution(name);
     p.factored += is_matrix ? s.groups * (s.out + s.in) : s.elements();
     const bool table = name.starts_with("embedding.") && name != "embedding.project.weight" &&
-                       name != "embedding.per_layer_project.weight";
+                       name != "embedding.per_layer_project.weight" && name != "embedding.streams.weight";
     if (s.in > 0 && !table) {
+      if (name == "altup.router.weight") {  // a layer multiplies by it twice
+        p.matmul += n;
+        p.matmul_active += n;
+      }
       p.matmul += n;
       p.matmul_active += n - idle(arch.moe.visited());  // of choices of experts without weights a token has its share
     }
@@ -130,7 +136,7 @@ TEST_CASE("every preset that runs has the parameters that the engine counts, par
     else
       ++refused;
   }
-  CHECK(refused <= 3);
+  CHECK(refused <= 1);
 }
 
 TEST_CASE("so has every variant", "[parameters]") {

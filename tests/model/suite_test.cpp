@@ -101,6 +101,7 @@ Case any_case(Dice& dice) {
   a.layers = dice.of(unlike ? 3 : 1, 4);
   a.hidden = 2 * dice.of(1, 20);
   a.vocabulary = dice.of(1, 200);
+  if (a.altup) a.per_layer = {.rows = a.vocabulary, .width = dice.of(1, 9)};
   a.embedding_width = a.embedding_width == width ? a.hidden : dice.of(1, 40);
   a.head_dim = 2 * dice.of(1, 10);
   a.mlp_width = dice.of(1, 40);
