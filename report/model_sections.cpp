@@ -4,6 +4,7 @@
 #include "report/narrowed.hpp"
 #include "report/offload.hpp"
 #include "report/sections.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -110,7 +111,7 @@ Section kv_cache_section(const Request& r) {
   const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);
   if (states != Bytes()) s.add("state_bytes", "  of it states", states, "which do not grow");
   s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
-        p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");
+        p.kv_cache ? counted(p.batch, "sequence") : "no cache is kept");
   const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p, r.layout);
   if (equal) s.add("equals_weights_context", "exceeds weights from", *equal, Unit::tokens, "of context, at this batch");
   return s;
