@@ -5,6 +5,7 @@
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
+#include "calc/segment_builder.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/calc/stored_check.hpp"
 #include "tests/catch.hpp"
@@ -71,4 +72,21 @@ TEST_CASE("a layer of alternating updates passes on all streams, and its worst m
   CHECK(w.forward.total() == l.forward);
   CHECK(w.backward.total() == l.backward);
   CHECK(l.output == Bytes(2 * tokens * n * D));
+}
+
+// a, b = a W (100 wide), y = b W', s = a + y, z = s a: when y's backward makes the gradient of b, those of a and y are
+// there, and of results the input, a and b.
+TEST_CASE("a sum whose first input has a gradient already gives its own to the second", "[liveness][altup]") {
+  Arch a;
+  a.hidden = 4;
+  const Step one{.sequences = 1, .queries = 1, .training = true};
+  SegmentBuilder list(a, one);
+  constexpr Component part = Component::mlp;
+  const TensorId x = list.linear("x", part, Split::tokens, block_input, 4, 4, false);
+  const TensorId wide = list.linear("wide", part, Split::tokens, x, 4, 100, false);
+  const TensorId y = list.linear("y", part, Split::tokens, wide, 100, 4, false);
+  const TensorId sum = list.pointwise("sum", part, PointwiseKind::add, Split::tokens, x, y, 4);
+  list.pointwise("product", part, PointwiseKind::multiply, Split::tokens, sum, x, 4);
+  const Pricing p = pricing({.seq = 1, .micro_batch = 1, .global_batch = 1}, Phase::training);
+  CHECK(liveness(list.ops(), p, 4).backward == Bytes(2 * (4 + 4 + 100 + 4 + 4 + 100)));
 }

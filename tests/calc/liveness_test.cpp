@@ -10,7 +10,6 @@
 
 #include "calc/cost.hpp"
 #include "calc/held.hpp"
-#include "calc/segment_builder.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 
@@ -409,21 +408,4 @@ TEST_CASE("embedding and head keep what the simulation keeps", "[contract][liven
   same(head_ops(a, training), {priced(AttentionImpl::flash)}, tokens * 13);
   // 64-bit ids once, whatever reads them
   CHECK(liveness(embedding_ops(a, training), priced(AttentionImpl::flash), 0).kept == Bytes(8 * tokens));
-}
-
-// a, b = a W (100 wide), y = b W', s = a + y, z = s a: when y's backward makes the gradient of b, those of a and y are
-// there, and of results the input, a and b.
-TEST_CASE("a sum whose first input has a gradient already gives its own to the second", "[liveness]") {
-  Arch a;
-  a.hidden = 4;
-  const Step one{.sequences = 1, .queries = 1, .training = true};
-  SegmentBuilder list(a, one);
-  constexpr Component part = Component::mlp;
-  const TensorId x = list.linear("x", part, Split::tokens, block_input, 4, 4, false);
-  const TensorId wide = list.linear("wide", part, Split::tokens, x, 4, 100, false);
-  const TensorId y = list.linear("y", part, Split::tokens, wide, 100, 4, false);
-  const TensorId sum = list.pointwise("sum", part, PointwiseKind::add, Split::tokens, x, y, 4);
-  list.pointwise("product", part, PointwiseKind::multiply, Split::tokens, sum, x, 4);
-  const Pricing p = pricing({.seq = 1, .micro_batch = 1, .global_batch = 1}, Phase::training);
-  CHECK(liveness(list.ops(), p, 4).backward == Bytes(2 * (4 + 4 + 100 + 4 + 4 + 100)));
 }
