@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "model/alternating.hpp"
 #include "model/mixer.hpp"
 
 namespace llmcalc::model {
@@ -185,29 +186,6 @@ Value mlp_layer(Pass& p, Value x) {
                    [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
 }
 
-/// Names of the operators that make weights of a token.
-struct WeightNames {
-  const char *norm, *router, *act, *weights;
-};
-constexpr WeightNames to_predict{"altup.norm", "altup.router", "altup.act", "altup.predict_weights"};
-constexpr WeightNames to_correct{"altup.result_norm", "altup.result_router", "altup.result_act",
-                                 "altup.correct_weights"};
-
-/// W tanh(W_m norm(x)) of x as wide as a stream, or of the first stream; norm and W_m are those of the prediction.
-Value token_weights(Pass& p, const WeightNames& names, const Value& x) {
-  const Norm shape{.rows = x.rows, .width = p.arch().hidden};
-  const bool first = x.width > shape.width;
-  Value m = first ? p.norm(names.norm, x, shape, x.width) : p.norm_of(names.norm, to_predict.norm, x, shape);
-  m = first ? p.linear(names.router, std::move(m)) : p.linear_of(names.router, to_predict.router, std::move(m));
-  return p.linear(names.weights, p.tanh(names.act, std::move(m)));
-}
-
-/// x + norm(x A B), a low rank beside the mixer on its input.
-Value low_rank(Pass& p, const Value& x) {
-  Value y = norm(p, "laurel.norm", p.linear("laurel.up", p.linear("laurel.down", x)));
-  return p.add("laurel.add", x, std::move(y));
-}
-
 /// The mixer on the first of the streams x, which it is added to, and the low rank.
 Value mixer_of_first(Pass& p, const Value& x) {
   const Arch& a = p.arch();
@@ -226,11 +204,9 @@ Value mixer_of_first(Pass& p, const Value& x) {
 /// A layer of alternating updates (calc/block/altup.hpp): all streams are predicted, the first of them goes through the
 /// layer, and its result corrects them; the layer's own input goes to the others.
 Value alternating_block(Pass& p, Value x) {
-  Value weights = token_weights(p, to_predict, x);
-  Value predicted = p.predict("altup.predict", std::move(x), std::move(weights));
+  Value predicted = predicted_streams(p, std::move(x));
   Value y = mlp_layer(p, mixer_of_first(p, predicted));
-  weights = token_weights(p, to_correct, y);
-  Value corrected = p.correct("altup.correct", std::move(predicted), std::move(y), std::move(weights));
+  Value corrected = corrected_streams(p, std::move(predicted), std::move(y));
   Value own = own_input(p, p.scale_by_learned("altup.scale", p.first_stream("altup.first", corrected)));
   return p.share_with_streams("altup.share", std::move(corrected), std::move(own));
 }
@@ -260,12 +236,6 @@ Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
   Value y = p.linear("embedding.per_layer_project", x);
   y = p.norm("embedding.per_layer_norm", std::move(y), {.rows = mul(x.rows, p.arch().layers), .width = e.width});
   return p.add("embedding.per_layer_add", std::move(rows), std::move(y));
-}
-
-/// The streams of alternating updates: x, and projections of it at its magnitude.
-Value stacked_streams(Pass& p, Value x) {
-  Value projected = p.project_streams("embedding.streams", x, x.rows, false);
-  return p.stack("embedding.stack", std::move(x), std::move(projected));
 }
 
 /// What relative positions add to the scores of each stack.
@@ -320,18 +290,29 @@ Named pooled(Pass& p, const Value& x) {
   return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
 }
 
-/// Rows that the head sees.
-Count head_rows(const Step& s) { return s.training ? s.tokens() : s.sequences; }
+/// Norm and logits, of every token or of one of each sequence.
+Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
+  const Arch& a = p.arch();
+  const Step& s = p.step();
+  p.look_at(token);
+  if (normed && token && x.rows != s.sequences) {
+    const Norm one{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
+    x = p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
+  } else if (normed) {
+    x = norm(p, "head.norm", std::move(x));
+  }
+  if (a.embedding_width != a.hidden) x = p.linear("head.project", std::move(x));
+  return p.logits("head.logits", std::move(x));
+}
 
 /// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
 /// makes, or x itself.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
-  if (a.altup) {
-    Value projected = p.project_streams("head.streams", x, head_rows(s), true);
-    x = p.merge("head.gather", std::move(x), std::move(projected));
-  }
+  const std::optional<Count> token = s.training || s.verifies ? std::nullopt : std::optional(s.queries - 1);
+  p.look_at(token);
+  if (a.altup) x = merged_streams(p, std::move(x), token ? s.sequences : x.rows);
   if (a.hyper_connected()) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   Named first;
   if (a.head.pooler) first = pooled(p, x);
@@ -341,19 +322,26 @@ Value head(Pass& p, Value x) {
     x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
     x = norm(p, "head.transform_norm", std::move(x));
   }
-  if (a.final_norm && x.rows != head_rows(s)) {
-    const Norm last{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
-    x = p.norm("head.norm", std::move(x), last, s.queries * a.hidden, (s.queries - 1) * a.hidden);
-  } else if (a.final_norm) {
-    x = norm(p, "head.norm", std::move(x));
-  }
-  if (a.embedding_width != a.hidden) x = p.linear("head.project", std::move(x));
-  return p.logits("head.logits", std::move(x));
+  return logits(p, std::move(x), a.final_norm, token);
 }
 
-}  // namespace
+// ---- modules for further tokens
 
-Value forward(Pass& p, std::span<const std::int64_t> ids) {
+/// The result of a module's layer: layer(W_e norm(e) + W_h norm(x)), of the embeddings e of its tokens and the result x
+/// before it, the last layer's or the module's.
+Value module_result(Pass& p, Value x, std::span<const std::int64_t> ids) {
+  const Count layer = p.layer();
+  Value e = p.linear("mtp.project_token", norm(p, "mtp.token_norm", p.lookup("mtp.tokens", ids)));
+  Value h = p.linear("mtp.project_result", norm(p, "mtp.result_norm", std::move(x)));
+  Value y = p.add("mtp.add", std::move(e), std::move(h));
+  const auto run = [&p](Value in) { return block(p, std::move(in)); };
+  y = p.plan().recompute == Recompute::full ? p.checkpoint(std::move(y), run) : run(std::move(y));
+  p.enter(layer);
+  return y;
+}
+
+/// The last layer's result.
+Value trunk(Pass& p, std::span<const std::int64_t> ids) {
   p.enter(-1);
   Stacks tokens = embeddings(p, ids);
   Value x = std::move(tokens.encoder), encoded;
@@ -376,8 +364,25 @@ Value forward(Pass& p, std::span<const std::int64_t> ids) {
     encoded = std::exchange(x, std::move(tokens.decoder));
   }
   p.enter(-1);
-  encoded = {};
-  return head(p, std::move(x));
+  return x;
+}
+
+}  // namespace
+
+Value forward(Pass& p, std::span<const std::int64_t> ids) { return head(p, trunk(p, ids)); }
+
+void forward_further(Pass& p, std::span<const std::int64_t> ids, const TakeLogits& take) {
+  const Arch& a = p.arch();
+  const Count modules = p.step().mtp;
+  Value x = trunk(p, ids);
+  Further next = take(0, head(p, x));
+  for (Count k = 1; k <= modules; ++k) {
+    p.enter((a.layers + k - 1) * halves(a));
+    x = module_result(p, std::move(x), next.ids);
+    const std::optional<Count> token = p.step().training ? std::nullopt : std::optional(next.token);
+    Value read = k < modules ? x : std::exchange(x, {});
+    next = take(k, logits(p, std::move(read), a.mtp.own_norm || a.final_norm, token));
+  }
 }
 
 }  // namespace llmcalc::model
