@@ -179,7 +179,7 @@ void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
   if (at.transposed && p.shape.in > 0) return t.weights().set(p, turned(*s.file, *s.entry, p.shape, at));
   const Count n = p.elements() / p.shape.groups, begin = n * at.part;
   auto* const to = static_cast<std::byte*>(p.value->data()) + (n * expert * t.backend().number()).value;
-  if (s.entry->dtype == own_dtype(t.backend().number()))
+  if (s.entry->dtype == own_dtype(t.backend().format()))
     return each_stored_block(*s.file, *s.entry, begin, n, [&](Count from, std::span<const std::byte> bytes) {
       t.backend().upload(to + (from * t.backend().number()).value, bytes.data(),
                          Bytes(static_cast<Count>(bytes.size())));

@@ -174,7 +174,12 @@ class Recording {
 
 class Backend : public Memory {
  public:
-  virtual Bytes number() const = 0;           ///< of weights and activations
+  virtual Bytes number() const = 0;  ///< of weights and activations
+  /// The format of its numbers: of a size, there is one that most backends have.
+  virtual DType format() const {
+    if (number() == Bytes(2)) return dtypes::bf16;
+    return number() == Bytes(4) ? dtypes::fp32 : *dtype("fp64");
+  }
   virtual Bytes wide() const = 0;             ///< of gradients, statistics, wide logits, master weights and moments
   virtual std::string_view name() const = 0;  ///< of the device; on a processor, of its instruction set
   /// The code that flash attention ran in last; none where there is but one.

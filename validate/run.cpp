@@ -17,8 +17,10 @@ void refuse(const std::string& what) { throw InputError("the reference transform
 void check_plan(const Case& c, const Where& where) {
   const Plan& p = c.plan;
   if (c.layout != Layout{}) refuse("it runs on one device; leave out --gpus, --tp and the other options of ranks");
-  if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16)
-    refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
+  if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16 && p.precision != dtypes::fp16)
+    refuse("--precision " + std::string(p.precision.name()) + " is neither fp32, bf16 nor fp16");
+  if (p.precision == dtypes::fp16 && !where.on_processor)
+    refuse("a GPU computes in float32 and bfloat16 here; give --device cpu, or --precision bf16");
   if (p.weight_precision != p.precision)
     refuse("its weights have the --precision of the rest; leave out --weight-precision");
   if (p.mtp > 0) refuse("it runs no modules for further tokens; leave out --mtp");
@@ -87,7 +89,10 @@ void add_core(Verdict& v, const char* part, const Ledger& measured) {
 
 }  // namespace
 
-model::Number number_of(DType t) { return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16; }
+model::Number number_of(DType t) {
+  if (t == dtypes::fp16) return model::Number::f16;
+  return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16;
+}
 
 Case as_trained(Case c) {
   if (c.plan.mla == Mla::absorbed) c.plan.mla = Mla::automatic;

@@ -25,7 +25,7 @@ const std::vector<Factor> all_factors{
     {"biases", {"none", "attention", "MLP", "all"}},
     {"head", {"tied", "untied", "untied with bias"}},
     {"embedding", {"plain", "normed", "narrow"}},
-    {"numbers", {"fp32", "bf16"}},
+    {"numbers", {"fp32", "bf16", "fp16"}},
     {"core", {"flash", "naive"}},
     {"softmax store", {"minimal", "seed"}},
     {"GLU store", {"all", "fused", "recompute"}},

@@ -211,7 +211,8 @@ Plan make_plan(const Choice& c) {
   p.batch = 2;
   p.prompt = 5;
   p.generate = is_encoder(c) ? 0 : 4;
-  p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.weight_precision = p.precision = p.kv_precision =
+      std::array{dtypes::fp32, dtypes::bf16, dtypes::fp16}[c[precision]];
   p.state_precision = dtypes::fp32;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
   p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;

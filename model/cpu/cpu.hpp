@@ -47,6 +47,7 @@ class Cpu final : public Backend {
   }
   void release(void* data, Bytes bytes) override { pool_.give(data, bytes); }
   Bytes number() const override { return Bytes(sizeof(T)); }
+  DType format() const override { return std::is_same_v<T, fp16> ? dtypes::fp16 : Backend::format(); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
   bool computes(const Numerics&) const override { return true; }

@@ -38,11 +38,12 @@ void same(const Ledger& predicted, const Ledger& measured) {
   CHECK(predicted.order.size() == measured.order.size());
 }
 
-/// f(variant, backend) for every variant in both formats.
+/// f(variant, backend) for every variant in every format that the processor, or the GPU, runs.
 template <typename F>
 void each_variant(test::MakeBackend make, F f) {
-  for (const auto& [number, format] :
-       {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
+  std::vector formats{std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}};
+  if (make == static_cast<test::MakeBackend>(model::make_cpu)) formats.push_back({model::Number::f16, dtypes::fp16});
+  for (const auto& [number, format] : formats)
     for (test::Variant v : test::variants(*make(number, false))) {
       v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = format;
       const std::unique_ptr<model::Backend> backend = make(number, true);
