@@ -18,6 +18,7 @@
 #include "calc/plan.hpp"
 #include "model/arena.hpp"
 #include "model/attention_core.hpp"
+#include "model/coded.hpp"
 #include "model/heads.hpp"
 #include "model/indexer.hpp"
 #include "model/instruments.hpp"
@@ -188,6 +189,14 @@ class Backend : public Memory {
   virtual bool computes(const Numerics&) const = 0;
   /// What a model needs that the backend does not have, in the words of a sentence; empty: nothing.
   virtual std::string lacks(const Arch&) const { return {}; }
+  /// What a plan needs that the backend does not have, as lacks() says of a model; CUDA's has only what it is asked for
+  /// by default.
+  virtual std::string lacks_of(const Plan& plan) const {
+    if (plan.precision == dtypes::fp16) return "half precision";
+    if (plan.kv_precision != plan.precision || plan.weight_precision != plan.precision)
+      return "codes of weights, keys and values";
+    return {};
+  }
   virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
   virtual Bytes available() const { return capacity(); }  ///< those that nobody uses
 
@@ -343,6 +352,11 @@ class Backend : public Memory {
   /// Copies `rows` rows of `width` numbers, token t of each of `sequences` to slot (past + t) mod capacity.
   virtual void cache(Count sequences, const Positions&, In x, Count x_stride, Count width, Out cache, Count row,
                      Count capacity) = 0;
+
+  /// Codes of numbers, `rows` rows alone side by side.
+  virtual void encode(const CodedShape&, Count /*rows*/, In /*x*/, Out /*codes*/) { throw_lack(); }
+  /// The numbers of rows [first, first + rows) of a tensor, or of rows alone side by side.
+  virtual void decode(const CodedShape&, Count /*first*/, Count /*rows*/, In /*codes*/, Out /*x*/) { throw_lack(); }
 
   // ---- optimizer, on all parameters; doubles in the backend's memory
   /// sums[i]: of the squares of gradient i.

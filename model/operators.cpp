@@ -4,12 +4,6 @@
 #include "model/pass.hpp"
 
 namespace llmcalc::model {
-namespace {
-
-const void* value(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
-
-}  // namespace
-
 // ---- y = table[ids]; the table's rows gather what their tokens bring back
 
 /// The ids of all tokens, which a step of training keeps for backward once.
@@ -22,9 +16,16 @@ Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
   return ids_;
 }
 
+/// The rows of a coded table that tokens, or their positions, choose.
+void Pass::decode_chosen(const Lookup& s, const Ids& ids, const Positions& at, const Parameter& table, const Value& y) {
+  for (Count t = 0; t < s.tokens; ++t)
+    backend_.decode(table.coded(), ids.host != nullptr ? ids.host[t] : at.past + t % at.queries, 1, table.value->data(),
+                    static_cast<std::byte*>(y.data->data()) + (t * s.width * backend_.number()).value);
+}
+
 void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                    const Value& y) {
-  backend_.lookup(s, ids, at, table.value->data(), y.data->data());
+  table.format ? decode_chosen(s, ids, at, table, y) : backend_.lookup(s, ids, at, table.value->data(), y.data->data());
   if (op != "embedding.tokens") return;
   const double scale = numerics().embedding_scale;
   if (scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());

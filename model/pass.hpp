@@ -26,6 +26,7 @@ struct Settings {
   std::uint64_t seed = 1;   ///< of dropout
   std::uint64_t steps = 0;  ///< steps trained: each has new dropout masks
   Numerics numerics = {};
+  bool coded = false;  ///< weights and cache are held in the plan's formats where these are not what it computes in
   bool operator==(const Settings&) const = default;
 };
 
@@ -267,6 +268,7 @@ class Pass {
   std::vector<double> mean_gradient(Count numbers) const;
   Dropout dice(std::string_view op) const;
   Parameter* weight(std::string_view op, std::string_view what) const;
+  const void* value(const Parameter* p) const { return weights_.numbers(p); }
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
@@ -294,18 +296,24 @@ class Pass {
   };
   Stack stack(const Parameter& table, bool encoder) const;
   Tensor kept_ids(std::string_view op, std::span<const std::int64_t> ids);
+  void decode_chosen(const Lookup& s, const Ids& ids, const Positions& at, const Parameter& table, const Value& y);
   void look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                const Value& y);
   void look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                         const std::shared_ptr<Slot>& y);
   Value& distances() { return distances_[mixer().bidirectional ? 0 : 1]; }
   RelativeInputs relative(const Attention& s);
-  void to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width);
-  HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
+  void to_cache(const LayerCache& c, const CachedRows& to, Count row, Count offset, const HeadView& from, Count width);
+  HeadView cached(const LayerCache& c, const CachedRows& rows, Count row, Count head, Count offset) const;
+  void* numbers_of(const CachedRows& rows) const;
+  void encode_rows(const CachedRows& rows, Count first, Count n);
+  void decode_rows(const CachedRows& rows, Count filled) const;
   void write_cache(const Attention& s, const AttentionInputs& in);
   void read_cache(const Attention& s, AttentionInputs& in);
-  void cache_pooled(const Tensor& to, Count ratio, Count width, const HeadView& pooled);
-  HeadView cached_pooled(const LayerCache& c, const Tensor& rows, Count width) const;
+  void cache_pooled(const CachedRows& to, Count ratio, Count width, const HeadView& pooled);
+  HeadView cached_pooled(const LayerCache& c, const CachedRows& rows, Count width) const;
+  void cache_index_keys(const LayerCache& c, const HeadView& keys);
+  HeadView cached_index_keys(const LayerCache& c) const;
   StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
   void* cached_state(std::string_view op) const;
   /// The value without its numbers, for a rule that keeps those apart.

@@ -91,7 +91,8 @@ Transformer::Transformer(const Arch& arch, Backend& backend, const Settings& set
       backend_(backend),
       arena_(backend),
       settings_(computable(settings, backend)),
-      weights_(arch_, backend, arena_, seed) {}
+      weights_(arch_, backend, arena_, seed,
+               settings.coded ? parameter_formats(arch_, settings.plan) : ParameterFormats()) {}
 
 Step Transformer::training_step() const { return llmcalc::training_step(settings_.plan); }
 

@@ -62,7 +62,10 @@ class Transformer {
                                  std::span<const std::int64_t> targets = {});
   Cache make_cache(Count sequences, Count tokens) {
     const Count encoded = arch_.is_encoder_decoder() ? settings_.plan.prompt : 0;
-    return Cache(backend_, arena_, arch_, settings_.plan.mla == Mla::expanded, sequences, tokens, encoded);
+    const Plan& p = settings_.plan;
+    const bool coded = settings_.coded && p.kv_precision != working_format(p);
+    return Cache(backend_, arena_, arch_, p.mla == Mla::expanded, sequences, tokens, encoded,
+                 coded ? std::optional(p.kv_precision) : std::nullopt);
   }
 
  private:

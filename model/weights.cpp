@@ -10,18 +10,22 @@
 
 namespace llmcalc::model {
 
-Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed)
+Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed,
+                 const ParameterFormats& formats)
     : backend_(backend), arena_(arena) {
   for (const ParameterShape& s : parameter_shapes(arch)) {
-    all_.push_back({s, arena.make(Purpose::weights, "", backend.number() * s.elements()), {}, {}, {}, {}});
-    by_name_[s.name] = &all_.back();
-    if (seed) start(all_.back(), all_.size(), arch.layers, *seed);
+    Parameter& p = all_.emplace_back(Parameter{s, {}, {}, {}, {}, {}});
+    if (formats) p.format = formats(s);
+    const Bytes bytes = p.format ? p.coded_groups() * p.coded().bytes() : backend.number() * s.elements();
+    p.value = arena.make(Purpose::weights, "", bytes);
+    by_name_[s.name] = &p;
+    if (seed) start(p, all_.size(), arch.layers, *seed);
   }
 }
 
 /// Normal numbers of mean 0, drawn in blocks: number i is the same however many threads draw.
 void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed) {
-  constexpr Count block = 1 << 20;
+  const Count block = p.format ? p.elements() : 1 << 20;  // codes are made of all numbers of a group
   std::vector<double> values;
   for (Count first = 0; first < p.elements(); first += block) {
     const Count n = std::min(block, p.elements() - first);
@@ -33,6 +37,7 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
       values[static_cast<std::size_t>(i)] = deviation * pair.first;
       if (i + 1 < n) values[static_cast<std::size_t>(i + 1)] = deviation * pair.second;
     });
+    if (p.format) return set(p, values);
     auto* at = static_cast<std::byte*>(p.value->data()) + (first * backend_.number()).value;
     backend_.write(at, values, false);
   }
@@ -60,8 +65,36 @@ void Weights::start(Parameter& p, std::size_t index, Count layers, std::uint64_t
 }
 
 void Weights::set(Parameter& p, std::span<const double> values) {
+  if (p.format) return set_codes(p, values);
   backend_.write(p.value->data(), values, false);
   if (p.master) backend_.write(p.master->data(), values, true);
+}
+
+void Weights::set_codes(Parameter& p, std::span<const double> values) {
+  const CodedShape shape = p.coded();
+  std::vector<std::byte> codes(static_cast<std::size_t>(shape.bytes().value));
+  const std::size_t each = values.size() / static_cast<std::size_t>(p.coded_groups());
+  auto* to = static_cast<std::byte*>(p.value->data());
+  for (std::size_t first = 0; first < values.size(); first += each, to += codes.size()) {
+    const std::vector<float> group(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                   values.begin() + static_cast<std::ptrdiff_t>(first + each));
+    encode(shape, group, codes.data());
+    backend_.upload(to, codes.data(), shape.bytes());
+  }
+}
+
+const void* Weights::numbers(const Parameter* p) {
+  if (p == nullptr) return nullptr;
+  if (!p->format) return p->value->data();
+  const std::string kind = p->shape.name.substr(p->shape.name.rfind('.') + 1);
+  auto* const all =
+      static_cast<std::byte*>(numbers_.try_emplace(kind, backend_).first->second.of(p->elements() * backend_.number()));
+  const CodedShape shape = p->coded();
+  const auto* const codes = static_cast<const std::byte*>(p->value->data());
+  for (Count g = 0; g < p->coded_groups(); ++g)
+    backend_.decode(shape, 0, shape.rows, codes + g * shape.bytes().value,
+                    all + (mul(g, shape.rows, shape.width) * backend_.number()).value);
+  return all;
 }
 
 std::vector<double> Weights::get(const Tensor& t, Count elements, bool wide) const {

@@ -2,6 +2,7 @@
 /// The weights of a model, by name, with gradients and optimizer state in training.
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,19 +37,33 @@ struct ParameterShape {
 /// The shapes of all parameters in the order of the model, from the architecture alone.
 std::vector<ParameterShape> parameter_shapes(const Arch& arch);
 
+/// The format of a parameter's codes; none: it is in the backend's numbers.
+using ParameterFormats = std::function<std::optional<DType>(const ParameterShape&)>;
+/// Those of a model that holds its weights for inference as the plan says. Throws InputError for a format that is not
+/// coded here.
+ParameterFormats parameter_formats(const Arch& arch, const Plan& plan);
+
 struct Parameter {
   ParameterShape shape;
   Tensor value, gradient, master, first, second;  ///< those that are there: moments, momentum
   bool blank = false;                             ///< the gradient is zero, and nobody has written so yet
+  std::optional<DType> format = {};               ///< of the codes that `value` holds
   Count elements() const { return shape.elements(); }
   /// Whether weight decay applies: to matrices, not vectors.
   bool decays() const { return shape.in > 0; }
+  /// One group's codes: a matrix's, or all of a vector's.
+  CodedShape coded() const {
+    return shape.in > 0 ? CodedShape{*format, shape.out, shape.in} : CodedShape{*format, 1, elements()};
+  }
+  Count coded_groups() const { return shape.in > 0 ? shape.groups : 1; }
 };
 
 class Weights {
  public:
-  /// Weights alone, drawn from `seed`; without one they hold nothing until they are loaded.
-  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed);
+  /// Weights alone, drawn from `seed`; without one they hold nothing until they are loaded. formats: absent, all are in
+  /// the backend's numbers.
+  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed,
+          const ParameterFormats& formats = {});
 
   /// Allocates gradients and the state of the plan's optimizer.
   void make_trainable(const Plan& plan);
@@ -70,18 +85,23 @@ class Weights {
   Count count() const;
 
   void set(Parameter& p, std::span<const double> values);
+  /// The numbers of a weight in the backend's format: its own, or those that its codes stand for, until another weight
+  /// of this kind ("bias") is asked for. Null for a parameter that does not exist.
+  const void* numbers(const Parameter* p);
   std::vector<double> get(const Tensor& t, Count elements, bool wide) const;
 
  private:
   Tensor wide_tensor(Purpose purpose, const Parameter& p);
   void draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed);
   void widen(Parameter& p);
+  void set_codes(Parameter& p, std::span<const double> values);
   void start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed);
 
   Backend& backend_;
   Arena& arena_;
   std::deque<Parameter> all_;
   std::map<std::string, Parameter*, std::less<>> by_name_;
+  std::map<std::string, Unpacked, std::less<>> numbers_;  ///< of codes, by kind
 };
 
 }  // namespace llmcalc::model

@@ -19,12 +19,10 @@ void check_plan(const Case& c, const Where& where) {
   if (c.layout != Layout{}) refuse("it runs on one device; leave out --gpus, --tp and the other options of ranks");
   if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16 && p.precision != dtypes::fp16)
     refuse("--precision " + std::string(p.precision.name()) + " is neither fp32, bf16 nor fp16");
-  if (p.precision == dtypes::fp16 && !where.on_processor)
-    refuse("a GPU computes in float32 and bfloat16 here; give --device cpu, or --precision bf16");
-  if (p.weight_precision != p.precision)
-    refuse("its weights have the --precision of the rest; leave out --weight-precision");
+  if (!where.on_processor)
+    if (const std::string lack = where.make(model::Number::f32)->lacks_of(p); !lack.empty())
+      refuse("the GPU's kernels have no " + lack + "; give --device cpu");
   if (p.mtp > 0) refuse("it runs no modules for further tokens; leave out --mtp");
-  if (p.kv_precision != p.precision) refuse("its cache has the --precision of the rest; leave out --kv-precision");
   if (p.memory_utilization < 1)
     refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
   if (p.params_in_6n != ParamsIn6N::total)
@@ -35,6 +33,8 @@ void check_plan(const Case& c, const Where& where) {
 
 void check_training(const Case& c) {
   const Plan& p = c.plan;
+  if (training_weights(p) != p.precision)
+    refuse("it trains weights of the --precision; leave out --weight-precision, or add --infer");
   if (c.numerics.score_cap > 0 || c.numerics.logit_cap > 0)
     refuse("it does not train a model that caps its scores or logits; add --infer");
   if (p.optimizer != Optimizer::adam && p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd)
@@ -54,6 +54,24 @@ void check_training(const Case& c) {
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
 
+/// Formats that weights and cache have in inference.
+void check_inference(const Case& c) {
+  const Plan& p = c.plan;
+  if (p.weight_precision.any_held())
+    refuse(
+        "it holds every tensor of a component in the component's format, and this checkpoint does not; give a "
+        "--weight-precision");
+  const model::ParameterFormats format = model::parameter_formats(c.arch, p);
+  for (const model::ParameterShape& s : model::parameter_shapes(c.arch)) format(s);
+  if (p.kv_precision == p.precision || !p.kv_cache) return;
+  const std::string kv = "--kv-precision " + std::string(p.kv_precision.name());
+  if (!model::can_code(p.kv_precision)) refuse(kv + " has no codes here; give int8 or fp8, for example");
+  if (p.mla == Mla::expanded && p.kv_precision.format().group > 0)
+    refuse(kv +
+           " has groups along a row, and the rows of expanded latent heads are cut here otherwise than the "
+           "prediction's; leave out --mla, or give int8 or fp8");
+}
+
 /// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their
 /// turn.
 Bytes peak(const Case& c, const Parts& parts) {
@@ -69,12 +87,12 @@ Bytes peak(const Case& c, const Parts& parts) {
 
 /// One training step or one generation on a fresh model.
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
-  CaseModel m(c, number, where);
+  CaseModel m(c, number, where, false);
   m.t.weights().make_trainable(c.plan);
   return measured_training(m.t, CaseModel::seed);
 }
 Ledger run_inference(const Case& c, model::Number number, const Where& where) {
-  CaseModel m(c, number, where);
+  CaseModel m(c, number, where, true);
   return measured_inference(m.t, CaseModel::seed);
 }
 
@@ -107,6 +125,7 @@ model::Room Where::room() const {
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
   check_plan(c, where);
   if (parts.training) check_training(c);
+  if (parts.inference) check_inference(c);
   model::refuse_beyond_memory(peak(c, parts), "running this",
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
 }

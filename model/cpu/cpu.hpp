@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "model/cpu/attention.hpp"
+#include "model/cpu/coded.hpp"
 #include "model/cpu/convolution.hpp"
 #include "model/cpu/experts.hpp"
 #include "model/cpu/factor.hpp"
@@ -51,6 +52,7 @@ class Cpu final : public Backend {
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
   bool computes(const Numerics&) const override { return true; }
+  std::string lacks_of(const Plan&) const override { return {}; }
   Bytes capacity() const override { return Bytes(mul(::sysconf(_SC_PHYS_PAGES), ::sysconf(_SC_PAGE_SIZE))); }
   void upload(Out to, const void* from, Bytes bytes) override {
     std::memcpy(to, from, static_cast<std::size_t>(bytes.value));
@@ -278,6 +280,13 @@ class Cpu final : public Backend {
       for (Count t = 0; t < p.queries; ++t)
         std::copy_n(n(x) + (s * p.queries + t) * x_stride, width,
                     n(to) + (s * capacity + (p.past + t) % capacity) * row);
+  }
+
+  void encode(const CodedShape& s, Count rows, In x, Out codes) override {
+    LLMCALC_ISA::encode(s, rows, n(x), static_cast<std::byte*>(codes));
+  }
+  void decode(const CodedShape& s, Count first, Count rows, In codes, Out x) override {
+    LLMCALC_ISA::decode(s, first, rows, static_cast<const std::byte*>(codes), n(x));
   }
 
   void square_sums(Updates all, double* sums) override {
