@@ -145,6 +145,25 @@ struct Momentum {
   const double* factor = nullptr;  ///< as AdamW's
 };
 
+/// Lion (arXiv:2302.06675): w -= rate (sign(beta1 m + (1 - beta1) g) + decay w), then m = beta2 m + (1 - beta2) g.
+struct Lion {
+  double rate = 1e-4, beta1 = 0.9, beta2 = 0.99, decay = 0;
+  const double* factor = nullptr;  ///< as AdamW's
+};
+/// Adafactor (arXiv:1804.04235, algorithms 4 and 5) without momentum, at a rate of its own: the second moment of a
+/// matrix is the product of its rows' and columns' means.
+struct Adafactor {
+  double rate = 1e-3, decay = 0;
+  Count step = 1;
+  const double* factor = nullptr;  ///< as AdamW's
+};
+/// Muon (calc/muon.hpp): the momentum of a matrix, made orthogonal; of all else AdamW.
+struct Muon {
+  double rate = 2e-2, momentum = 0.95, decay = 0;
+  Count iterations = 5;
+  AdamW others = {};
+};
+
 /// A parameter of n numbers, and what an optimizer reads and writes of it.
 struct ParameterUpdate {
   Count n = 0;
@@ -153,6 +172,10 @@ struct ParameterUpdate {
   Out first = nullptr;   ///< the first moment, or the velocity
   Out second = nullptr;  ///< the second moment
   bool decays = true;    ///< the optimizer's decay applies
+  /// Matrices (out, in), each updated as one by Adafactor, whose states are its rows' and its columns', or Muon; out 0:
+  /// it is not.
+  Count groups = 1, out = 0, in = 0;
+  bool short_states = false;  ///< first and second are bf16
 };
 using Updates = std::span<const ParameterUpdate>;
 
@@ -195,6 +218,10 @@ class Backend : public Memory {
     if (plan.precision == dtypes::fp16) return "half precision";
     if (plan.kv_precision != plan.precision || plan.weight_precision != plan.precision)
       return "codes of weights, keys and values";
+    const bool is_usual =
+        plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::momentum || plan.optimizer == Optimizer::sgd;
+    if (!is_usual) return "optimizers but adam, momentum and sgd";
+    if (plan.state_precision != dtypes::fp32) return "optimizer states but float32 ones";
     return {};
   }
   virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
@@ -368,6 +395,12 @@ class Backend : public Memory {
   virtual void multiply_by(Updates, const double* factor) = 0;
   virtual void adamw(Updates, const AdamW&) = 0;
   virtual void sgd(Updates, const Momentum&) = 0;
+  virtual void lion(Updates, const Lion&) { throw_lack(); }
+  virtual void adafactor(Updates, const Adafactor&) { throw_lack(); }
+  virtual void muon(Updates, const Muon&) { throw_lack(); }
+  /// AdamW with moments of 8 bits, of all parameters in a row: the codes of all first ones, of all second ones, and
+  /// float32 scales of the two, each of 256 numbers (arXiv:2110.02861).
+  virtual void adamw_in_8_bits(Updates, const AdamW&, Out /*moments*/) { throw_lack(); }
 
   /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted
   /// numbers count each operation as it executes.

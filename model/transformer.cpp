@@ -140,10 +140,22 @@ void Transformer::ask_update(const OptimizerSettings& o, const Report& report) {
   backend_.square_sums(all, report.square(0));
   backend_.clip(report.losses(), report.squares(), o.clip, report.norm());
   if (o.clip > 0) backend_.multiply_by(all, report.factor());
-  if (all.front().second != nullptr)
-    backend_.adamw(all, {o.rate, o.beta1, o.beta2, o.epsilon, o.decay, updates_ + 1, report.factor()});
-  else
-    backend_.sgd(all, {o.rate, o.momentum, o.decay, report.factor()});
+  const AdamW adamw{o.rate, o.beta1, o.beta2, o.epsilon, o.decay, updates_ + 1, report.factor()};
+  switch (weights_.optimizer()) {
+    case Optimizer::adam:
+      return backend_.adamw(all, adamw);
+    case Optimizer::adam8bit:
+      return backend_.adamw_in_8_bits(all, adamw, weights_.coded_moments());
+    case Optimizer::sgd:
+    case Optimizer::momentum:
+      return backend_.sgd(all, {o.rate, o.momentum, o.decay, report.factor()});
+    case Optimizer::lion:
+      return backend_.lion(all, {o.rate, o.beta1, o.beta2, o.decay, report.factor()});
+    case Optimizer::adafactor:
+      return backend_.adafactor(all, {o.rate, o.decay, updates_ + 1, report.factor()});
+    case Optimizer::muon:
+      return backend_.muon(all, {o.rate, o.momentum, o.decay, settings_.plan.newton_schulz_steps, adamw});
+  }
 }
 
 /// The norm of a completed update; throws NotANumber if it was skipped.

@@ -4,7 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "calc/muon.hpp"
 #include "model/cpu/workers.hpp"
+#include "model/math/dynamic_codes.hpp"
+#include "model/parameter_operators.hpp"
 #include "model/random.hpp"
 #include "text/error.hpp"
 
@@ -12,7 +15,7 @@ namespace llmcalc::model {
 
 Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed,
                  const ParameterFormats& formats)
-    : backend_(backend), arena_(arena) {
+    : arch_(arch), backend_(backend), arena_(arena) {
   for (const ParameterShape& s : parameter_shapes(arch)) {
     Parameter& p = all_.emplace_back(Parameter{s, {}, {}, {}, {}, {}});
     if (formats) p.format = formats(s);
@@ -103,25 +106,69 @@ std::vector<double> Weights::get(const Tensor& t, Count elements, bool wide) con
   return values;
 }
 
-Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
-  const Bytes bytes = backend_.wide() * p.elements();
+Tensor Weights::zeros(Purpose purpose, Bytes bytes) {
   Tensor t = arena_.make(purpose, "", bytes);
   backend_.zero(t->data(), bytes);
   return t;
 }
+Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
+  return zeros(purpose, backend_.wide() * p.elements());
+}
+
+/// What the optimizer keeps of a parameter from step to step; see calc/optimizer_state.cpp.
+void Weights::make_states(Parameter& p, const Plan& plan) {
+  const auto state = [&](Count n) {
+    return zeros(Purpose::optimizer, n * (short_states_ ? Bytes(2) : backend_.wide()));
+  };
+  switch (plan.optimizer) {
+    case Optimizer::sgd:
+    case Optimizer::adam8bit:  // all parameters' together
+      return;
+    case Optimizer::momentum:
+    case Optimizer::lion:
+      p.first = state(p.elements());
+      return;
+    case Optimizer::adafactor:
+      if (p.whole) p.first = zeros(Purpose::optimizer, mul(p.shape.groups, p.shape.out) * backend_.wide());
+      p.second =
+          zeros(Purpose::optimizer, (p.whole ? mul(p.shape.groups, p.shape.in) : p.elements()) * backend_.wide());
+      return;
+    case Optimizer::adam:
+    case Optimizer::muon:
+      p.first = state(p.elements());
+      if (!p.whole) p.second = state(p.elements());
+      return;
+  }
+}
+
+namespace {
+
+/// Whether the optimizer updates a parameter's matrices each as one.
+bool is_updated_whole(Optimizer optimizer, const ParameterShape& p, const ParameterOperators& operators) {
+  if (!ParameterOperators::is_matrix(p)) return false;
+  const Op& op = operators.of(p);
+  if (optimizer == Optimizer::muon) return muon_matrices(op) != Matrices();
+  return optimizer == Optimizer::adafactor &&
+         (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<Lookup>(op.shape));
+}
+
+}  // namespace
 
 void Weights::make_trainable(const Plan& plan) {
-  if (plan.optimizer != Optimizer::adam && plan.optimizer != Optimizer::momentum && plan.optimizer != Optimizer::sgd)
-    throw InputError("the reference transformer trains with adam, momentum or sgd; choose one of them");
+  optimizer_ = plan.optimizer;
+  short_states_ = plan.state_precision == dtypes::bf16 && backend_.wide() == Bytes(4);
+  const ParameterOperators operators(arch_, plan);
   for (Parameter& p : all_) {
+    p.whole = is_updated_whole(plan.optimizer, p.shape, operators);
     p.gradient = wide_tensor(Purpose::gradients, p);
     if (plan.master && backend_.number() < backend_.wide()) {
       p.master = wide_tensor(Purpose::optimizer, p);
       widen(p);
     }
-    if (plan.optimizer != Optimizer::sgd) p.first = wide_tensor(Purpose::optimizer, p);
-    if (plan.optimizer == Optimizer::adam) p.second = wide_tensor(Purpose::optimizer, p);
+    make_states(p, plan);
   }
+  if (const Count n = count(); plan.optimizer == Optimizer::adam8bit)
+    coded_moments_ = zeros(Purpose::optimizer, Bytes(add(mul(2, n), mul(8, ceil_div(n, DynamicCodes::block)))));
 }
 
 void Weights::zero_gradients() {
@@ -139,7 +186,11 @@ std::vector<ParameterUpdate> Weights::updates() {
                    .master = data(p.master),
                    .first = data(p.first),
                    .second = data(p.second),
-                   .decays = p.decays()});
+                   .decays = p.decays(),
+                   .groups = p.shape.groups,
+                   .out = p.whole ? p.shape.out : 0,
+                   .in = p.shape.in,
+                   .short_states = short_states_});
   return all;
 }
 void Weights::gradients_written() {

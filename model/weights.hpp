@@ -48,6 +48,7 @@ struct Parameter {
   Tensor value, gradient, master, first, second;  ///< those that are there: moments, momentum
   bool blank = false;                             ///< the gradient is zero, and nobody has written so yet
   std::optional<DType> format = {};               ///< of the codes that `value` holds
+  bool whole = false;                             ///< its matrices are each updated as one (ParameterUpdate)
   Count elements() const { return shape.elements(); }
   /// Whether weight decay applies: to matrices, not vectors.
   bool decays() const { return shape.in > 0; }
@@ -67,6 +68,9 @@ class Weights {
 
   /// Allocates gradients and the state of the plan's optimizer.
   void make_trainable(const Plan& plan);
+  /// That of the plan, and its moments of 8 bits (Backend::adamw_in_8_bits).
+  Optimizer optimizer() const { return optimizer_; }
+  void* coded_moments() const { return data(coded_moments_); }
   /// Marks all gradients as zero. The first operator to accumulate into one may write it instead, if it clears `blank`.
   void zero_gradients();
   /// Writes the zeros of blank gradients: of all, or of one to be added to. Null for a parameter that does not exist.
@@ -97,8 +101,15 @@ class Weights {
   void set_codes(Parameter& p, std::span<const double> values);
   void start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed);
 
+  void make_states(Parameter& p, const Plan& plan);
+  Tensor zeros(Purpose purpose, Bytes bytes);
+
+  const Arch arch_;
   Backend& backend_;
   Arena& arena_;
+  Optimizer optimizer_ = Optimizer::adam;
+  bool short_states_ = false;
+  Tensor coded_moments_;
   std::deque<Parameter> all_;
   std::map<std::string, Parameter*, std::less<>> by_name_;
   std::map<std::string, Unpacked, std::less<>> numbers_;  ///< of codes, by kind

@@ -37,12 +37,11 @@ void check_training(const Case& c) {
     refuse("it trains weights of the --precision; leave out --weight-precision, or add --infer");
   if (c.numerics.score_cap > 0 || c.numerics.logit_cap > 0)
     refuse("it does not train a model that caps its scores or logits; add --infer");
-  if (p.optimizer != Optimizer::adam && p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd)
-    refuse("it knows the optimizers adam, momentum and sgd");
   if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
-  if (p.state_precision != dtypes::fp32)
-    refuse(std::string("its optimizer states are float32; ") +
-           (p.master ? "leave out --state-precision" : "with --master none give --state-precision fp32 too"));
+  if (p.state_precision != dtypes::fp32 && p.state_precision != dtypes::bf16)
+    refuse("its optimizer states are float32 or bfloat16; " +
+           std::string(p.master ? "leave out --state-precision"
+                                : "with --master none give --state-precision fp32 or bf16 too"));
   if (p.logits.chunks != 1 || p.logits.format == LogitFormat::with_gradient)
     refuse("its logits are there whole and once; give --logits fp32 or compute");
   if (trains_adapters(p)) refuse("it trains the whole model; leave out --lora");

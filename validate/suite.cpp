@@ -32,7 +32,7 @@ const std::vector<Factor> all_factors{
     {"statistics", {"kept", "made again"}},
     {"dropout", {"off", "on"}},
     {"recompute", {"none", "selective", "full"}},
-    {"optimizer", {"Adam", "momentum", "SGD"}},
+    {"optimizer", {"Adam", "momentum", "SGD", "Lion", "Adafactor", "Muon", "8-bit Adam"}},
     {"latent core", {"auto", "absorbed", "expanded"}},
     {"KV cache", {"kept", "none"}},
     {"logits", {"fp32", "compute"}},
@@ -45,6 +45,9 @@ const std::vector<Factor> all_factors{
     {"residual streams", {"one", "three"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
+    {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq"}},
+    {"keys and values", {"as computed", "fp8", "int8", "q8_0"}},
+    {"optimizer states", {"fp32", "bf16"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -154,6 +157,8 @@ Choice possible(Choice c) {
   if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are alike,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
+  if (c[cache] == 1) c[cache_format] = 0;
+  if (c[mla] == 2 && c[cache_format] == 3) c[cache_format] = 0;  // expanded heads are coded without groups
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;   // and linear attention has none
@@ -176,14 +181,22 @@ std::vector<Choice> covering_array() {
   return rows;
 }
 
-std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
+std::vector<Case> small_suite(const Lacks& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys, experts, position})
-      if (lacks && !lacks(make_case(c).arch).empty()) {
-        c[usual] = 0;
-        c = possible(c);
-      }
+    const auto without = [&](std::initializer_list<Which> usual, const auto& lack) {
+      for (const Which factor : usual)
+        if (!lack(make_case(c)).empty()) {
+          c[factor] = 0;
+          c = possible(c);
+        }
+    };
+    if (lacks.of_arch)
+      without({middle_layer, activation, last_layer, streams, stack, keys, experts, position},
+              [&](const Case& made) { return lacks.of_arch(made.arch); });
+    if (lacks.of_plan)
+      without({weight_format, cache_format, optimizer, states, precision},
+              [&](const Case& made) { return lacks.of_plan(made.plan); });
     cases.push_back(make_case(c));
   }
   return cases;

@@ -37,7 +37,10 @@ enum Which : std::size_t {
   last_layer,
   streams,
   stack,
-  keys
+  keys,
+  weight_format,
+  cache_format,
+  states
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }

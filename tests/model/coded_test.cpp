@@ -8,9 +8,14 @@
 #include "model/math/minifloat.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
+using test::difference;
+using test::identical;
+using test::Numbers;
+using test::Variant;
 
 namespace {
 
@@ -150,5 +155,84 @@ TEST_CASE("a backend codes rows alone and brings them back in its numbers", "[co
     cpu->release(from, rows * width * cpu->number());
     cpu->release(to, rows * width * cpu->number());
     cpu->release(codes, rows * s.bytes());
+  }
+}
+
+namespace {
+
+Variant in_float32(Variant v) {
+  v.plan.precision = v.plan.kv_precision = dtypes::fp32;
+  v.plan.weight_precision = dtypes::fp32;
+  return v;
+}
+
+/// A model whose scrambled weights are in these formats.
+struct Coded {
+  std::unique_ptr<Backend> cpu = make_cpu(Number::f32, true);
+  Transformer t;
+  explicit Coded(const Variant& v) : t(v.arch, *cpu, {.plan = v.plan, .coded = true}, 11) { test::scramble(t, 11); }
+};
+
+/// Logits of a prompt of 5 tokens and of 4 more, one by one, from a cache.
+std::vector<Numbers> generated(Transformer& t) {
+  std::vector<Numbers> all;
+  Cache cache = t.make_cache(1, 9);
+  const Batch batch = test::tiny_batch(t.arch(), t.settings().plan, 3);
+  const std::span<const std::int64_t> ids(batch.ids);
+  all.push_back(t.logits(ids.first(5), 1, 0, &cache));
+  for (std::size_t i = 5; i < 9; ++i) all.push_back(t.logits(ids.subspan(i, 1), 1, static_cast<Count>(i), &cache));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a model of codes computes what the numbers that they stand for do, to the bit", "[coded]") {
+  std::size_t models = 0;
+  for (const Variant& given : test::generating_variants()) {
+    if (given.arch.is_encoder_decoder()) continue;
+    for (const char* format : {"int8", "mxfp4", "gptq-g32", "fp8"}) {
+      Variant v = in_float32(given);
+      v.plan.batch = 1;
+      v.plan.weight_precision = *dtype(format);
+      INFO(v.name << ", " << format);
+      Coded coded(v);
+      Transformer plain(v.arch, *coded.cpu, {.plan = in_float32(v).plan}, 11);
+      std::size_t in_codes = 0;
+      for (const Parameter& p : coded.t.weights().all()) {
+        Numbers x(static_cast<std::size_t>(p.elements()));
+        coded.cpu->read(x, coded.t.weights().numbers(&p), false);
+        plain.weights().set(*plain.weights().find(-1, p.shape.name), x);
+        in_codes += p.format.has_value();
+      }
+      CHECK(in_codes > 0);
+      const std::vector<Numbers> a = generated(coded.t), b = generated(plain);
+      for (std::size_t i = 0; i < a.size(); ++i) CHECK(identical(a[i], b[i]));
+      ++models;
+    }
+  }
+  CHECK(models > 100);
+}
+
+TEST_CASE("weights and keys in codes change logits by as much as they are rounded", "[coded]") {
+  for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama()}) {
+    Variant v = in_float32({"", arch, test::tiny_plan()});
+    Coded exact(v);
+    const std::vector<Numbers> right = generated(exact.t);
+    for (const auto& [format, most] : {std::pair{"bf16", 0.02}, {"int8", 0.03}, {"fp8-row32", 0.15}, {"q4_0", 0.4}}) {
+      INFO(format);
+      Variant weights = v, keys = v;
+      weights.plan.weight_precision = *dtype(format);
+      keys.plan.kv_precision = *dtype(format);
+      Coded a(weights), b(keys);
+      const std::vector<Numbers> by_weights = generated(a.t), by_keys = generated(b.t);
+      CHECK(identical(by_keys[0], right[0]));  // a prompt does not read the cache
+      for (std::size_t i = 0; i < right.size(); ++i) {
+        CHECK(difference(by_weights[i], right[i]) < most);
+        CHECK(difference(by_weights[i], right[i]) > 0);
+        if (i == 0) continue;
+        CHECK(difference(by_keys[i], right[i]) < most);
+        CHECK(difference(by_keys[i], right[i]) > 0);
+      }
+    }
   }
 }

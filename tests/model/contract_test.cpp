@@ -108,6 +108,21 @@ TEST_CASE("generation holds, does and orders exactly what is predicted", "[contr
   each_variant(model::make_cpu, generate_as_predicted);
 }
 
+TEST_CASE("a model in codes holds, does and orders exactly what is predicted", "[contract]") {
+  std::size_t turn = 0;
+  constexpr std::array formats{"int8", "mxfp4", "nvfp4", "gptq-g32", "fp8", "q5_1", "nf4-dq", "fp8-block"};
+  constexpr std::array caches{"int8", "fp8", "q8_0", "mxfp8", "bf16"};
+  for (test::Variant v : test::generating_variants()) {
+    const std::unique_ptr<model::Backend> backend = model::make_cpu(model::Number::f32, true);
+    v.plan.precision = dtypes::fp32;
+    v.plan.weight_precision = *dtype(formats[turn % formats.size()]);
+    v.plan.kv_precision = *dtype(caches[turn++ % caches.size()]);
+    INFO(v.name << ", " << v.plan.kv_precision.name() << ", turn " << turn);
+    model::Transformer t(v.arch, *backend, {.plan = v.plan, .coded = true}, 7);
+    same(predicted_inference(v.arch, v.plan), measured_inference(t, 3));
+  }
+}
+
 TEST_CASE("training by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda][long]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, train_as_predicted);
 }

@@ -13,6 +13,7 @@
 #include "calc/train.hpp"
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
 #include "validate/run.hpp"
 
 using namespace llmcalc;
@@ -47,7 +48,7 @@ TEST_CASE("a backend that lacks recurrences has every case of the suite with the
         !a.linear_layers.empty() || (!a.mixers.empty() && a.mixers[0].recurrent.kind != RecurrentKind{});
     return recurs ? "recurrence" : a.activation == Activation::xielu ? "xIELU" : "";
   };
-  const std::vector<Case> all = small_suite(), some = small_suite(lacks);
+  const std::vector<Case> all = small_suite(), some = small_suite({.of_arch = lacks});
   REQUIRE(some.size() == all.size());
   std::set<std::string> changed;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -56,6 +57,21 @@ TEST_CASE("a backend that lacks recurrences has every case of the suite with the
     changed.insert(lacks(all[i].arch));
   }
   CHECK(changed == std::set<std::string>{"recurrence", "xIELU"});
+}
+
+TEST_CASE("a backend that lacks formats and optimizers has every case of the suite with the usual ones", "[suite]") {
+  const auto gpu = test::make_emulated(model::Number::f32);
+  const std::vector<Case> all = small_suite(),
+                          some = small_suite({.of_plan = [&](const Plan&p) { return gpu->lacks_of(p); }});
+  REQUIRE(some.size() == all.size());
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK(gpu->lacks_of(some[i].plan).empty());
+    CHECK((some[i].name == all[i].name) == gpu->lacks_of(all[i].plan).empty());
+    changed += some[i].name != all[i].name;
+  }
+  CHECK(changed > all.size() / 2);
+  CHECK(changed < all.size());
 }
 
 namespace {

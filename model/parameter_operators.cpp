@@ -1,0 +1,50 @@
+#include "model/parameter_operators.hpp"
+
+#include "calc/price.hpp"
+#include "calc/program.hpp"
+#include "calc/stored.hpp"
+#include "model/halves.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc::model {
+
+ParameterName::ParameterName(const std::string& whole) {
+  constexpr std::string_view layers = "layers.";
+  std::string_view rest = whole;
+  if (rest.starts_with(layers)) {
+    const std::size_t end = rest.find('.', layers.size());
+    layer = std::stoll(std::string(rest.substr(layers.size(), end - layers.size())));
+    rest.remove_prefix(end + 1);
+  }
+  op = rest.substr(0, rest.rfind('.'));
+  what = rest.substr(rest.rfind('.') + 1);
+}
+
+ParameterOperators::ParameterOperators(const Arch& arch, Plan plan) : kinds_(layer_kinds(arch)), halves_(halves(arch)) {
+  plan.mla = Mla::expanded;  // absorbed projections are the same weights
+  for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
+    const Count first = row.segment.kind == SegmentKind::block ? row.segment.layer.first : -1;
+    all_.emplace(std::pair(first, std::string(row.op.name)), row.op);
+  });
+}
+
+const Op& ParameterOperators::of(const ParameterShape& p) const {
+  const ParameterName name(p.name);
+  const Count first = name.layer < 0 ? -1 : kinds_.kinds[kind_index(kinds_, name.layer / halves_)].first;
+  return all_.at({first, name.op});
+}
+
+ParameterFormats parameter_formats(const Arch& arch, const Plan& plan) {
+  return [operators = ParameterOperators(arch, plan), p = pricing(plan, Phase::prefill),
+          compute = working_format(plan)](const ParameterShape& shape) -> std::optional<DType> {
+    const Stored s = stored(operators.of(shape), p);
+    const DType format = ParameterOperators::is_matrix(shape) ? s.matrix : s.vector;
+    if (format == compute) return std::nullopt;
+    if (!can_code(format))
+      throw InputError("the reference transformer has no codes of " + std::string(format.name()) +
+                       ", in which the plan stores " + shape.name + "; choose another --weight-precision");
+    return format;
+  };
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,32 @@
+#pragma once
+/// The operator that reads a parameter, from whose shape and component follow its format and how it is updated.
+
+#include <map>
+#include <string>
+
+#include "calc/block.hpp"
+#include "model/weights.hpp"
+
+namespace llmcalc::model {
+
+/// A parameter's name: its layer (-1: none), its operator and what it is there ("weight").
+struct ParameterName {
+  Count layer = -1;
+  std::string op, what;
+  explicit ParameterName(const std::string& whole);
+};
+
+class ParameterOperators {
+ public:
+  ParameterOperators(const Arch& arch, Plan plan);
+  const Op& of(const ParameterShape& p) const;
+  /// Whether it is the matrix of its operator, of which biases, sinks, factors and so on are none.
+  static bool is_matrix(const ParameterShape& p) { return p.in > 0 && ParameterName(p.name).what == "weight"; }
+
+ private:
+  LayerKinds kinds_;
+  Count halves_;
+  std::map<std::pair<Count, std::string>, Op> all_;  ///< by the first layer of their kind (-1: of none) and their name
+};
+
+}  // namespace llmcalc::model
