@@ -373,6 +373,17 @@ class Backend : public Memory {
   /// wide logits its format is private to loss_gradient and linear_gradient.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits, In log_sums) = 0;
 
+  /// The loss of wide logits under a cap, which stay as they are: capping has left most tanh(x / most).
+  virtual void capped_loss(const Loss&, const std::int64_t* /*targets*/, In /*logits*/, double* /*mean*/) {
+    throw_lack();
+  }
+  /// The gradient of the logits x before the cap, (softmax - onehot) scale (1 - (y / most)^2), in place of the capped
+  /// ones y. log_sums: as loss_gradient's; null: the logits are wide.
+  virtual void capped_loss_gradient(const Loss&, const std::int64_t* /*targets*/, double /*scale*/, double /*most*/,
+                                    Out /*logits*/, In /*log_sums*/) {
+    throw_lack();
+  }
+
   /// Adds the mean of n numbers to one in the backend's memory.
   virtual void add_mean(Count /*n*/, In /*x*/, double* /*to*/) { throw_lack(); }
 

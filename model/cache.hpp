@@ -28,6 +28,11 @@ struct CachedRows {
   Bytes row(Bytes number) const { return heads * (format ? coded().bytes() : width * number); }
 };
 
+/// Formats of a cache's codes; none: the backend's numbers. Values that are keys at once have the keys'.
+struct CacheCodes {
+  std::optional<DType> keys = {}, values = {};
+};
+
 struct LayerCache {
   CachedRows k, v;        ///< grouped: heads of keys and of values; latent: k holds the latent rows; expanded: k
                           ///< holds keys and values without positions, v the rotary keys of every head
@@ -42,13 +47,13 @@ struct LayerCache {
 class Cache {
  public:
   /// Allocates all layers for `tokens` tokens of each sequence; `expanded`: latent attention keeps heads, not latent
-  /// rows. `encoded`: of the tokens, those that an encoder reads; the others follow one that begins its decoder.
-  /// `format`: of codes of keys and values; none: they are in the backend's numbers.
+  /// rows, whose two parts then have one format. `encoded`: of the tokens, those that an encoder reads; the others
+  /// follow one that begins its decoder.
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens,
-        Count encoded = 0, std::optional<DType> format = {})
+        Count encoded = 0, const CacheCodes& codes = {})
       : backend_(backend),
         arena_(arena),
-        format_(format),
+        codes_(codes),
         sequences_(sequences),
         tokens_(arch.is_encoder_decoder() ? tokens - encoded + 1 : tokens),
         encoded_(encoded) {
@@ -94,10 +99,14 @@ class Cache {
  private:
   /// A tensor of `each` bytes for every sequence.
   Tensor held(std::string_view op, Bytes each) { return arena_.make(Purpose::kv_cache, op, sequences_ * each); }
-  CachedRows rows(std::string_view op, const std::shared_ptr<Unpacked>& numbers, Count slots, Count heads,
-                  Count width) {
-    CachedRows r{.data = nullptr, .slots = slots, .heads = heads, .width = width, .format = format_};
-    if (format_) r.numbers = numbers;
+  /// Rows whose numbers, of codes, lie where others of this role do.
+  CachedRows rows(std::string_view op, const std::shared_ptr<Unpacked>& role, Count slots, Count heads, Count width) {
+    CachedRows r{.data = nullptr,
+                 .slots = slots,
+                 .heads = heads,
+                 .width = width,
+                 .format = role == v_numbers_ ? codes_.values : codes_.keys};
+    if (r.format) r.numbers = role;
     r.data = held(op, slots * r.row(backend_.number()));
     return r;
   }
@@ -139,7 +148,7 @@ class Cache {
 
   Backend& backend_;
   Arena& arena_;
-  std::optional<DType> format_;
+  CacheCodes codes_;
   std::shared_ptr<Unpacked> k_numbers_ = unpacked(), v_numbers_ = unpacked(), index_numbers_ = unpacked(),
                             pooled_numbers_ = unpacked();
   Count sequences_, tokens_, encoded_;

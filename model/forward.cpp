@@ -278,14 +278,41 @@ Value head(Pass& p, Value x) {
   return p.logits("head.logits", std::move(x));
 }
 
+/// Layers in groups, of which only the first one's input is kept (Megatron-LM's uniform recomputation).
+Value groups_of_layers(Pass& p, Value x) {
+  const Count layers = p.arch().layers, size = p.plan().recompute_layers;
+  for (Count first = 0; first < layers; first += size) {
+    p.enter(first * halves(p.arch()));
+    x = p.checkpoint(std::move(x), [&p, first, end = std::min(layers, first + size)](Value in) {
+      for (Count i = first; i < end; ++i) {
+        p.enter(i * halves(p.arch()));
+        in = block(p, std::move(in));
+      }
+      return in;
+    });
+  }
+  p.enter(-1);
+  return x;
+}
+
 }  // namespace
+
+bool runs_again(const Plan& plan, Count layer) {
+  return plan.recompute == Recompute::full && (!recomputes_block(plan) || layer < plan.recompute_layers);
+}
+
+bool runs_again_in_groups(const Arch& a) {
+  return handed_on(layer_kinds(a)).empty() && !a.shares_choices() && !a.is_encoder_decoder() &&
+         a.position != Position::relative && a.per_layer.width == 0;
+}
 
 Value forward(Pass& p, std::span<const std::int64_t> ids) {
   p.enter(-1);
   Stacks tokens = embeddings(p, ids);
   Value x = std::move(tokens.encoder), encoded;
-  const bool again = p.plan().recompute == Recompute::full;
+  if (recomputes_groups(p.plan())) return head(p, groups_of_layers(p, std::move(x)));
   for (Count i = 0; i < p.arch().layers; ++i) {
+    const bool again = runs_again(p.plan(), i);
     p.enter(i * halves(p.arch()));
     if (p.kind().closes_encoder && !x.data) x = std::move(tokens.decoder);  // a decoding step's
     if (p.step().tokens() == 0) continue;

@@ -341,11 +341,16 @@ void Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> 
   const Value x = std::move(given);
   const Loss s{x.rows, x.width};
   const Tensor log_sums = wide_logits() ? nullptr : own(op, s.rows * backend_.wide());
-  forward(op, s, [&] { backend_.loss(s, targets.data(), x.data->data(), data(log_sums), mean); });
+  const double most = numerics().logit_cap;
+  forward(op, s, [&] {
+    most > 0 && !log_sums ? backend_.capped_loss(s, targets.data(), x.data->data(), mean)
+                          : backend_.loss(s, targets.data(), x.data->data(), data(log_sums), mean);
+  });
   if (taping())
-    remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, scale = loss_scale_] {
+    remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, most, scale = loss_scale_] {
       const double each = scale / static_cast<double>(s.rows);
-      backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
+      most > 0 ? backend_.capped_loss_gradient(s, targets.data(), each, most, x_data->data(), data(log_sums))
+               : backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
       slot->gradient = x_data;
     });
   for (const Value& y : std::exchange(judged_, {})) backend_.add_mean(y.elements(), y.data->data(), mean);

@@ -34,11 +34,17 @@ const Op& ParameterOperators::of(const ParameterShape& p) const {
   return all_.at({first, name.op});
 }
 
+bool ParameterOperators::is_matrix(const ParameterShape& p) const {
+  if (p.in == 0 || ParameterName(p.name).what != "weight") return false;
+  const Shape& reader = of(p).shape;
+  return std::holds_alternative<Linear>(reader) || std::holds_alternative<Lookup>(reader);
+}
+
 ParameterFormats parameter_formats(const Arch& arch, const Plan& plan) {
   return [operators = ParameterOperators(arch, plan), p = pricing(plan, Phase::prefill),
           compute = working_format(plan)](const ParameterShape& shape) -> std::optional<DType> {
     const Stored s = stored(operators.of(shape), p);
-    const DType format = ParameterOperators::is_matrix(shape) ? s.matrix : s.vector;
+    const DType format = operators.is_matrix(shape) ? s.matrix : s.vector;
     if (format == compute) return std::nullopt;
     if (!can_code(format))
       throw InputError("the reference transformer has no codes of " + std::string(format.name()) +

@@ -20,8 +20,8 @@ class ParameterOperators {
  public:
   ParameterOperators(const Arch& arch, Plan plan);
   const Op& of(const ParameterShape& p) const;
-  /// Whether it is the matrix of its operator, of which biases, sinks, factors and so on are none.
-  static bool is_matrix(const ParameterShape& p) { return p.in > 0 && ParameterName(p.name).what == "weight"; }
+  /// Whether it is the matrix of a product or a table; biases, sinks, factors and the taps of convolutions are vectors.
+  bool is_matrix(const ParameterShape& p) const;
 
  private:
   LayerKinds kinds_;

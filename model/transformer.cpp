@@ -115,8 +115,10 @@ void Transformer::ask_loss(Pass& pass, const Batch& batch, double* loss) {
 
 void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                                 const std::function<void()>& at_end_of_forward) {
-  if (settings_.numerics.score_cap > 0 || settings_.numerics.logit_cap > 0)
-    throw InputError("the reference transformer does not train a model that caps its scores or logits; add --infer");
+  if (settings_.numerics.score_cap > 0 && settings_.plan.attention == AttentionImpl::naive)
+    throw InputError(
+        "naive attention keeps no scores, which the gradient of this model's cap of scores needs; give --attention "
+        "flash");
   Tape tape;
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, &tape, nullptr);
   pass.watch(stop_);

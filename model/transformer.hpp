@@ -63,9 +63,11 @@ class Transformer {
   Cache make_cache(Count sequences, Count tokens) {
     const Count encoded = arch_.is_encoder_decoder() ? settings_.plan.prompt : 0;
     const Plan& p = settings_.plan;
-    const bool coded = settings_.coded && p.kv_precision != working_format(p);
+    const auto codes = [&](DType t) {
+      return settings_.coded && t != working_format(p) ? std::optional(t) : std::nullopt;
+    };
     return Cache(backend_, arena_, arch_, p.mla == Mla::expanded, sequences, tokens, encoded,
-                 coded ? std::optional(p.kv_precision) : std::nullopt);
+                 {.keys = codes(p.kv_precision.keys), .values = codes(p.kv_precision.values)});
   }
 
  private:

@@ -145,11 +145,8 @@ namespace {
 
 /// Whether the optimizer updates a parameter's matrices each as one.
 bool is_updated_whole(Optimizer optimizer, const ParameterShape& p, const ParameterOperators& operators) {
-  if (!ParameterOperators::is_matrix(p)) return false;
-  const Op& op = operators.of(p);
-  if (optimizer == Optimizer::muon) return muon_matrices(op) != Matrices();
-  return optimizer == Optimizer::adafactor &&
-         (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<Lookup>(op.shape));
+  if (optimizer == Optimizer::muon) return operators.is_matrix(p) && muon_matrices(operators.of(p)) != Matrices();
+  return optimizer == Optimizer::adafactor && operators.is_matrix(p);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ FewestGpus fewest_gpus(const Space& space, Count most, const std::function<bool(
   const auto first_of = [&](const std::vector<Count>& numbers) {
     for (const Count n : numbers) {
       one.gpus = {n};
-      const OfNumber& tried = all.tried.emplace_back(n, searching(one));
+      const OfNumber& tried = all.tried.emplace_back(OfNumber{n, searching(one)});
       all.stopped = tried.found.stopped;
       if (all.stopped) return true;
       if (tried.found.best.empty() || !reaches(one, tried.found.best[0])) continue;

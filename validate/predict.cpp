@@ -5,6 +5,7 @@
 #include "calc/memory.hpp"
 #include "calc/program.hpp"
 #include "calc/train.hpp"
+#include "model/forward.hpp"
 
 namespace llmcalc::validate {
 namespace {
@@ -64,17 +65,35 @@ void forward_order(std::vector<Entry>& order, const Layer& s, Direction d) {
   for (const Op& op : s.ops) order.push_back(entry(op, d));
 }
 
-/// Last operator first; what recomputation runs again comes just before it is needed.
+/// Last operator first; what selective recomputation runs again comes just before it is needed.
 void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan) {
-  if (s.kind == SegmentKind::block && plan.recompute == Recompute::full) forward_order(order, s, Direction::recompute);
   for (std::size_t i = s.ops.size(); i-- > 0;) {
     if (plan.recompute == Recompute::selective && s.again[i]) order.push_back(entry(s.ops[i], Direction::recompute));
     order.push_back(entry(s.ops[i], Direction::backward));
   }
 }
 
-void add_kept(Ledger& l, const Layer& s, const Plan& plan) {
-  if (s.kind == SegmentKind::block && plan.recompute == Recompute::full) {
+/// The layers that run again as one: layer i alone, or its group.
+Count group_size(const Plan& plan) { return recomputes_groups(plan) ? plan.recompute_layers : 1; }
+
+/// Backward of every segment, the last first; layers that run again do so, from the first of their group on, before the
+/// last one's backward. Segment 0 is the embedding, segment i + 1 layer i.
+void backward_order(std::vector<Entry>& order, const std::vector<Layer>& all, const Plan& plan, Count layers) {
+  const Count size = group_size(plan);
+  for (Count i = static_cast<Count>(all.size()) - 2; i >= -1; --i) {
+    const Layer& s = all[static_cast<std::size_t>(i + 1)];
+    const bool is_block = s.kind == SegmentKind::block;
+    if (is_block && model::runs_again(plan, i) && (i % size == size - 1 || i == layers - 1))
+      for (Count k = i - i % size; k <= i; ++k)
+        forward_order(order, all[static_cast<std::size_t>(k + 1)], Direction::recompute);
+    backward_order(order, s, plan);
+  }
+}
+
+/// `layer`: of a block.
+void add_kept(Ledger& l, const Layer& s, const Plan& plan, Count layer) {
+  if (s.kind == SegmentKind::block && model::runs_again(plan, layer)) {
+    if (layer % group_size(plan) != 0) return;
     l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
     for (const Op& op : s.ops)
       if (!op.in_place() && op.out == s.choice)
@@ -101,16 +120,18 @@ Ledger predicted_training(const Arch& arch, const Plan& plan) {
              {"peak", m.peak.value},           {"parameters", m.parameters}};
   const Pricing p = pricing(plan, Phase::training);
   const std::vector<Layer> all = layers(arch, plan, training_step(plan));
+  Count layer = -1;  // the embedding comes before layer 0
   for (const Layer& s : all) {
     forward_order(l.order, s, Direction::forward);
-    add_kept(l, s, plan);
+    add_kept(l, s, plan, layer);
+    const bool again = plan.recompute != Recompute::full || model::runs_again(plan, layer++);
     for (std::size_t i = 0; i < s.ops.size(); ++i) {
       add_flops(l.forward, s.ops[i], forward(s.ops[i], p));
       add_flops(l.backward, s.ops[i], backward(s.ops[i], p));
-      if (s.again[i]) add_flops(l.recompute, s.ops[i], forward(s.ops[i], p));
+      if (s.again[i] && again) add_flops(l.recompute, s.ops[i], forward(s.ops[i], p));
     }
   }
-  for (std::size_t i = all.size(); i-- > 0;) backward_order(l.order, all[i], plan);
+  backward_order(l.order, all, plan, arch.layers);
   return l;
 }
 

@@ -35,8 +35,8 @@ void check_training(const Case& c) {
   const Plan& p = c.plan;
   if (training_weights(p) != p.precision)
     refuse("it trains weights of the --precision; leave out --weight-precision, or add --infer");
-  if (c.numerics.score_cap > 0 || c.numerics.logit_cap > 0)
-    refuse("it does not train a model that caps its scores or logits; add --infer");
+  if (c.numerics.score_cap > 0 && p.attention == AttentionImpl::naive)
+    refuse("naive attention keeps no scores, which the gradient of their cap needs; give --attention flash");
   if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
   if (p.state_precision != dtypes::fp32 && p.state_precision != dtypes::bf16)
     refuse("its optimizer states are float32 or bfloat16; " +
@@ -48,8 +48,10 @@ void check_training(const Case& c) {
   if (!p.documents.empty()) refuse("a sequence is one document to it; leave out --documents");
   if (p.offload.any()) refuse("it holds all on its device; leave out --offload");
   if (!p.frozen.empty()) refuse("it trains the whole model; leave out --freeze");
-  if (recomputes_partly(p))
-    refuse("it recomputes nothing, the attention core or every layer; give --recompute none, selective or full");
+  if (selected_modules(p) != RecomputeModules() && p.recompute_modules != RecomputeModule::core)
+    refuse("of a block's modules it recomputes the attention core alone; give --recompute none, selective or full");
+  if (recomputes_groups(p) && !model::runs_again_in_groups(c.arch))
+    refuse("layers of this model read what others made, and groups of them are not run again; give --recompute full");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
 
@@ -62,13 +64,17 @@ void check_inference(const Case& c) {
         "--weight-precision");
   const model::ParameterFormats format = model::parameter_formats(c.arch, p);
   for (const model::ParameterShape& s : model::parameter_shapes(c.arch)) format(s);
-  if (p.kv_precision == p.precision || !p.kv_cache) return;
-  const std::string kv = "--kv-precision " + std::string(p.kv_precision.name());
-  if (!model::can_code(p.kv_precision)) refuse(kv + " has no codes here; give int8 or fp8, for example");
-  if (p.mla == Mla::expanded && p.kv_precision.format().group > 0)
-    refuse(kv +
-           " has groups along a row, and the rows of expanded latent heads are cut here otherwise than the "
-           "prediction's; leave out --mla, or give int8 or fp8");
+  if (!p.kv_cache) return;
+  bool groups = false;
+  for (const DType t : {p.kv_precision.keys, p.kv_precision.values}) {
+    if (t != p.precision && !model::can_code(t))
+      refuse("--kv-precision " + std::string(t.name()) + " has no codes here; give int8 or fp8, for example");
+    groups = groups || t.format().group > 0;
+  }
+  if (p.mla == Mla::expanded && (groups || !p.kv_precision.uniform()))
+    refuse(
+        "the rows of expanded latent heads hold keys and values here, without groups; leave out --mla, or give "
+        "--kv-precision int8 or fp8");
 }
 
 /// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their

@@ -31,7 +31,7 @@ const std::vector<Factor> all_factors{
     {"GLU store", {"all", "fused", "recompute"}},
     {"statistics", {"kept", "made again"}},
     {"dropout", {"off", "on"}},
-    {"recompute", {"none", "selective", "full"}},
+    {"recompute", {"none", "selective", "full", "the first layer", "groups of two layers"}},
     {"optimizer", {"Adam", "momentum", "SGD", "Lion", "Adafactor", "Muon", "8-bit Adam"}},
     {"latent core", {"auto", "absorbed", "expanded"}},
     {"KV cache", {"kept", "none"}},
@@ -46,7 +46,7 @@ const std::vector<Factor> all_factors{
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
     {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq"}},
-    {"keys and values", {"as computed", "fp8", "int8", "q8_0"}},
+    {"keys and values", {"as computed", "fp8", "int8 and q4_0", "q8_0"}},
     {"optimizer states", {"fp32", "bf16"}},
 };
 
@@ -158,7 +158,9 @@ Choice possible(Choice c) {
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
-  if (c[mla] == 2 && c[cache_format] == 3) c[cache_format] = 0;  // expanded heads are coded without groups
+  const bool is_alone = c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5;
+  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;          // layers of a group read its input alone
+  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are coded as one, without groups
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;   // and linear attention has none

@@ -204,6 +204,10 @@ void set_stack(Arch& a, const Choice& c) {
   a.tied_head = false;
 }
 
+/// Of the suite's levels, the first being that of the rest.
+const std::array cache_formats{CacheFormats(), CacheFormats(dtypes::fp8), CacheFormats(*dtype("int8"), *dtype("q4_0")),
+                               CacheFormats(*dtype("q8_0"))};
+
 Plan make_plan(const Choice& c) {
   Plan p;
   p.seq = 7;
@@ -211,17 +215,19 @@ Plan make_plan(const Choice& c) {
   p.batch = 2;
   p.prompt = 5;
   p.generate = is_encoder(c) ? 0 : 4;
-  p.weight_precision = p.precision = p.kv_precision =
-      std::array{dtypes::fp32, dtypes::bf16, dtypes::fp16}[c[precision]];
+  p.kv_precision = p.precision = std::array{dtypes::fp32, dtypes::bf16, dtypes::fp16}[c[precision]];
+  p.weight_precision = p.precision;
   if (c[weight_format] > 0) p.weight_precision = *dtype(factors()[weight_format].levels[c[weight_format]]);
-  if (c[cache_format] > 0) p.kv_precision = *dtype(factors()[cache_format].levels[c[cache_format]]);
+  if (c[cache_format] > 0) p.kv_precision = cache_formats[c[cache_format]];
   p.state_precision = c[states] == 0 ? dtypes::fp32 : dtypes::bf16;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
   p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;
   p.glu_store = static_cast<GluStore>(c[glu_store]);
   p.norm_stats = c[statistics] == 0;
   p.dropout = c[dropout] == 1;
-  p.recompute = static_cast<Recompute>(c[recompute]);
+  p.recompute = static_cast<Recompute>(std::min<std::size_t>(c[recompute], 2));
+  if (c[recompute] == 3) p.recompute_method = RecomputeMethod::block;
+  if (c[recompute] == 4) p.recompute_layers = 2;
   p.optimizer = std::array{Optimizer::adam,      Optimizer::momentum, Optimizer::sgd,     Optimizer::lion,
                            Optimizer::adafactor, Optimizer::muon,     Optimizer::adam8bit}[c[optimizer]];
   p.mla = static_cast<Mla>(c[mla]);
@@ -283,12 +289,15 @@ void enlarge(Mixer& m, Count times) {
 
 namespace {
 
-/// The plan in what machines are calibrated for: float32 and bfloat16 throughout, and updates that are a pass over
-/// memory.
+/// The plan in what machines are calibrated for and times are predicted of: float32 and bfloat16 throughout, updates
+/// that are a pass over memory, layers that all run again or none.
 void make_plain(Plan& p) {
   if (p.precision == dtypes::fp16) p.precision = dtypes::bf16;
-  p.weight_precision = p.kv_precision = p.precision;
+  p.kv_precision = p.precision;
+  p.weight_precision = p.precision;
   p.state_precision = dtypes::fp32;
+  p.recompute_method = RecomputeMethod::uniform;
+  p.recompute_layers = 1;
   if (p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd) p.optimizer = Optimizer::adam;
 }
 
@@ -316,7 +325,8 @@ Case gpt2_case(const Arch& gpt2) {
   p.global_batch = 1;
   p.prompt = 64;
   p.generate = 64;
-  p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
+  p.kv_precision = p.precision = dtypes::fp32;
+  p.weight_precision = p.precision;
   return {"GPT-2 124M", gpt2, p};
 }
 

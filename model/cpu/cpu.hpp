@@ -269,6 +269,14 @@ class Cpu final : public Backend {
     log_sums != nullptr ? LLMCALC_ISA::loss_gradient(s, targets, scale, n(logits), w(log_sums))
                         : LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
   }
+  void capped_loss(const Loss& s, const std::int64_t* targets, In logits, double* mean) override {
+    *mean = LLMCALC_ISA::capped_loss(s, targets, w(logits));
+  }
+  void capped_loss_gradient(const Loss& s, const std::int64_t* targets, double scale, double most, Out logits,
+                            In log_sums) override {
+    log_sums != nullptr ? LLMCALC_ISA::capped_loss_gradient(s, targets, scale, most, n(logits), w(log_sums))
+                        : LLMCALC_ISA::capped_loss_gradient(s, targets, scale, most, w(logits), w(log_sums));
+  }
   void add_mean(Count count, In x, double* to) override {
     double sum = 0;
     for (Count i = 0; i < count; ++i) sum += static_cast<double>(model::wide(n(x)[i]));

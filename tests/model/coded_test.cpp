@@ -161,7 +161,7 @@ TEST_CASE("a backend codes rows alone and brings them back in its numbers", "[co
 namespace {
 
 Variant in_float32(Variant v) {
-  v.plan.precision = v.plan.kv_precision = dtypes::fp32;
+  v.plan.kv_precision = v.plan.precision = dtypes::fp32;
   v.plan.weight_precision = dtypes::fp32;
   return v;
 }
@@ -173,14 +173,14 @@ struct Coded {
   explicit Coded(const Variant& v) : t(v.arch, *cpu, {.plan = v.plan, .coded = true}, 11) { test::scramble(t, 11); }
 };
 
-/// Logits of a prompt of 5 tokens and of 4 more, one by one, from a cache.
+/// Logits of a prompt of 4 tokens and of 4 more, one by one, from a cache.
 std::vector<Numbers> generated(Transformer& t) {
   std::vector<Numbers> all;
-  Cache cache = t.make_cache(1, 9);
+  Cache cache = t.make_cache(1, 8);
   const Batch batch = test::tiny_batch(t.arch(), t.settings().plan, 3);
   const std::span<const std::int64_t> ids(batch.ids);
-  all.push_back(t.logits(ids.first(5), 1, 0, &cache));
-  for (std::size_t i = 5; i < 9; ++i) all.push_back(t.logits(ids.subspan(i, 1), 1, static_cast<Count>(i), &cache));
+  all.push_back(t.logits(ids.first(4), 1, 0, &cache));
+  for (std::size_t i = 4; i < 8; ++i) all.push_back(t.logits(ids.subspan(i, 1), 1, static_cast<Count>(i), &cache));
   return all;
 }
 
