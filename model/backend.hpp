@@ -28,6 +28,7 @@
 #include "model/random.hpp"
 #include "model/state.hpp"
 #include "model/streams.hpp"
+#include "model/updates.hpp"
 
 namespace llmcalc::model {
 
@@ -135,50 +136,6 @@ struct NormView {
   double offset = 0;  ///< added to every weight: 1 where they are stored less 1
 };
 
-struct AdamW {
-  double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
-  Count step = 1;                  ///< counts from 1: bias correction
-  const double* factor = nullptr;  ///< see Backend::multiply_by; already applied to the gradient
-};
-struct Momentum {
-  double rate = 1e-2, momentum = 0.9, decay = 0;
-  const double* factor = nullptr;  ///< as AdamW's
-};
-
-/// Lion (arXiv:2302.06675): w -= rate (sign(beta1 m + (1 - beta1) g) + decay w), then m = beta2 m + (1 - beta2) g.
-struct Lion {
-  double rate = 1e-4, beta1 = 0.9, beta2 = 0.99, decay = 0;
-  const double* factor = nullptr;  ///< as AdamW's
-};
-/// Adafactor (arXiv:1804.04235, algorithms 4 and 5) without momentum, at a rate of its own: the second moment of a
-/// matrix is the product of its rows' and columns' means.
-struct Adafactor {
-  double rate = 1e-3, decay = 0;
-  Count step = 1;
-  const double* factor = nullptr;  ///< as AdamW's
-};
-/// Muon (calc/muon.hpp): the momentum of a matrix, made orthogonal; of all else AdamW.
-struct Muon {
-  double rate = 2e-2, momentum = 0.95, decay = 0;
-  Count iterations = 5;
-  AdamW others = {};
-};
-
-/// A parameter of n numbers, and what an optimizer reads and writes of it.
-struct ParameterUpdate {
-  Count n = 0;
-  Out gradient = nullptr, weight = nullptr;
-  Out master = nullptr;  ///< exact weights, of which `weight` is the rounded copy; null: there are none
-  Out first = nullptr;   ///< the first moment, or the velocity
-  Out second = nullptr;  ///< the second moment
-  bool decays = true;    ///< the optimizer's decay applies
-  /// Matrices (out, in), each updated as one by Adafactor, whose states are its rows' and its columns', or Muon; out 0:
-  /// it is not.
-  Count groups = 1, out = 0, in = 0;
-  bool short_states = false;  ///< first and second are bf16
-};
-using Updates = std::span<const ParameterUpdate>;
-
 /// The inputs that change between replays of the same operators on the same tensors.
 struct Moving {
   std::vector<std::span<const std::int64_t>> tokens = {};  ///< every host array of ids and targets; lengths stay
@@ -224,6 +181,8 @@ class Backend : public Memory {
     if (plan.state_precision != dtypes::fp32) return "optimizer states but float32 ones";
     return {};
   }
+  /// Whether it runs modules for further tokens (Plan::mtp): a loss of the rows that have a target, and sums of losses.
+  virtual bool runs_modules() const { return true; }
   virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
   virtual Bytes available() const { return capacity(); }  ///< those that nobody uses
 
@@ -367,7 +326,8 @@ class Backend : public Memory {
 
   /// The mean of -log p(target) over the rows of logits, into the backend's memory. Logits of the backend's format stay
   /// unchanged, and log_sums, wide, gets the log-sum-exp of every row; without log_sums the logits are wide, and may be
-  /// overwritten. Targets are the host's, valid until all calls are done.
+  /// overwritten. Targets are the host's, valid until all calls are done; where the backend runs modules, a row whose
+  /// target is negative has none: it is not in the mean, and its gradient is zero.
   virtual void loss(const Loss&, const std::int64_t* targets, Out logits, Out log_sums, double* mean) = 0;
   /// Overwrites the logits of the last loss with their gradient (softmax - onehot) scale, with the same log_sums. For
   /// wide logits its format is private to loss_gradient and linear_gradient.
@@ -383,6 +343,8 @@ class Backend : public Memory {
                                     Out /*logits*/, In /*log_sums*/) {
     throw_lack();
   }
+  /// sum += share x, one number each in the backend's memory.
+  virtual void add_share(double /*share*/, const double* /*x*/, double* /*sum*/) { throw_lack(); }
 
   /// Adds the mean of n numbers to one in the backend's memory.
   virtual void add_mean(Count /*n*/, In /*x*/, double* /*to*/) { throw_lack(); }

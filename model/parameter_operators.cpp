@@ -20,18 +20,21 @@ ParameterName::ParameterName(const std::string& whole) {
   what = rest.substr(rest.rfind('.') + 1);
 }
 
-ParameterOperators::ParameterOperators(const Arch& arch, Plan plan) : kinds_(layer_kinds(arch)), halves_(halves(arch)) {
+ParameterOperators::ParameterOperators(const Arch& arch, Plan plan)
+    : kinds_(layer_kinds(arch)), halves_(halves(arch)), layers_(arch.layers) {
   plan.mla = Mla::expanded;  // absorbed projections are the same weights
   for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
-    const Count first = row.segment.kind == SegmentKind::block ? row.segment.layer.first : -1;
+    const Segment& s = row.segment;
+    const Count first = s.mtp ? of_module : s.kind == SegmentKind::block ? s.layer.first : of_none;
     all_.emplace(std::pair(first, std::string(row.op.name)), row.op);
   });
 }
 
 const Op& ParameterOperators::of(const ParameterShape& p) const {
   const ParameterName name(p.name);
-  const Count first = name.layer < 0 ? -1 : kinds_.kinds[kind_index(kinds_, name.layer / halves_)].first;
-  return all_.at({first, name.op});
+  if (name.layer < 0) return all_.at({of_none, name.op});
+  const Count layer = name.layer / halves_;
+  return all_.at({layer < layers_ ? kinds_.kinds[kind_index(kinds_, layer)].first : of_module, name.op});
 }
 
 bool ParameterOperators::is_matrix(const ParameterShape& p) const {

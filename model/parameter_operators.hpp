@@ -26,7 +26,9 @@ class ParameterOperators {
  private:
   LayerKinds kinds_;
   Count halves_;
-  std::map<std::pair<Count, std::string>, Op> all_;  ///< by the first layer of their kind (-1: of none) and their name
+  Count layers_;
+  std::map<std::pair<Count, std::string>, Op> all_;     ///< by the first layer of their kind, or one of these, and name
+  static constexpr Count of_none = -1, of_module = -2;  ///< of an embedding or a head; of modules for further tokens
 };
 
 }  // namespace llmcalc::model

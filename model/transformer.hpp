@@ -19,6 +19,13 @@ struct Batch {
 /// have (recurrences on a GPU, say), in a sentence.
 const Arch& runnable(const Arch& arch, const Backend& backend);
 
+/// What a drafting pass decides, greedily.
+struct Drafts {
+  Count kept = 0;  ///< of its tokens: a prompt's all, and of others, the first of which is certain, those before the
+                   ///< first that the model does not choose in some sequence
+  std::vector<std::int64_t> tokens;  ///< (sequences, 1 + modules): the next token, and drafts of those behind it
+};
+
 class Transformer {
  public:
   /// Throws InputError for what is not runnable(). seed: of the weights, see Weights.
@@ -56,6 +63,11 @@ class Transformer {
   /// decoder's.
   std::vector<double> logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,
                              Trace* trace = nullptr);
+  /// A pass in which the plan's modules draft a token each (Plan::mtp), behind a prompt (past 0) or behind a token and
+  /// the drafts of the pass before, which the model verifies. ids: (sequences, queries), after `past` cached ones; the
+  /// next pass follows past + kept tokens, so that caches have rows of rejected ones until it overwrites them. What the
+  /// second and later modules have cached of the last kept tokens was made of drafts, right or not.
+  Drafts drafted(std::span<const std::int64_t> ids, Count sequences, Count past, Cache& cache, Trace* trace = nullptr);
   /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary). targets: what a decoder behind
   /// an encoder reads, a token late; none: the ids.
   std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences,
@@ -66,7 +78,7 @@ class Transformer {
     const auto codes = [&](DType t) {
       return settings_.coded && t != working_format(p) ? std::optional(t) : std::nullopt;
     };
-    return Cache(backend_, arena_, arch_, p.mla == Mla::expanded, sequences, tokens, encoded,
+    return Cache(backend_, arena_, arch_, p.mla == Mla::expanded, sequences, tokens, encoded, p.mtp,
                  {.keys = codes(p.kv_precision.keys), .values = codes(p.kv_precision.values)});
   }
 
@@ -75,6 +87,8 @@ class Transformer {
   /// Ends a forward pass with its loss: the cross-entropy of the logits. What an encoder makes besides, or without
   /// them, adds its mean: it stands for the loss of a task.
   void ask_loss(Pass& pass, const Batch& batch, double* loss);
+  /// The same with the plan's modules: the mean of their losses has Settings::further_share in it.
+  void ask_losses(Pass& pass, const Batch& batch, double* loss);
   void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                      const std::function<void()>& at_end_of_forward);
   void ask_update(const OptimizerSettings& o, const Report& report);

@@ -13,10 +13,10 @@
 
 namespace llmcalc::model {
 
-Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed,
+Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules,
                  const ParameterFormats& formats)
     : arch_(arch), backend_(backend), arena_(arena) {
-  for (const ParameterShape& s : parameter_shapes(arch)) {
+  for (const ParameterShape& s : parameter_shapes(arch, modules)) {
     Parameter& p = all_.emplace_back(Parameter{s, {}, {}, {}, {}, {}});
     if (formats) p.format = formats(s);
     const Bytes bytes = p.format ? p.coded_groups() * p.coded().bytes() : backend.number() * s.elements();

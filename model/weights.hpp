@@ -34,8 +34,9 @@ struct ParameterShape {
   Count elements() const { return mul(groups, out, std::max<Count>(in, 1)); }
 };
 
-/// The shapes of all parameters in the order of the model, from the architecture alone.
-std::vector<ParameterShape> parameter_shapes(const Arch& arch);
+/// The shapes of all parameters in the order of the model, from the architecture alone; behind them those of its first
+/// `modules` modules for further tokens (Mtp), whose layers have the numbers after the model's.
+std::vector<ParameterShape> parameter_shapes(const Arch& arch, Count modules = 0);
 
 /// The format of a parameter's codes; none: it is in the backend's numbers.
 using ParameterFormats = std::function<std::optional<DType>(const ParameterShape&)>;
@@ -61,9 +62,9 @@ struct Parameter {
 
 class Weights {
  public:
-  /// Weights alone, drawn from `seed`; without one they hold nothing until they are loaded. formats: absent, all are in
-  /// the backend's numbers.
-  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed,
+  /// Weights alone, with those of `modules`, drawn from `seed`; without one they hold nothing until they are loaded.
+  /// formats: absent, all are in the backend's numbers.
+  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0,
           const ParameterFormats& formats = {});
 
   /// Allocates gradients and the state of the plan's optimizer.

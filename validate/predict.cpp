@@ -21,20 +21,30 @@ struct Layer {
   Count input_elements;
   std::vector<Op> ops;
   std::vector<bool> again;  ///< which of them run again during backward
+  bool mtp = false;         ///< a module's
   KeptByOperator kept{};
   TensorId choice = no_tensor;  ///< of an indexer, which later layers read
   Bytes handed_on{};            ///< to later layers, which read it again where all layers run again
+  bool whole = false;           ///< it runs again whole, as one with the segments from `from` to `to`
+  std::size_t from = 0, to = 0;
 };
 
-/// Embedding, every kind of layer, head.
+/// What an operator of a module's input keeps of the result before it: the head before has kept that already.
+void share_result(KeptByOperator& kept, const Segment& s, const Pricing& p) {
+  for (std::size_t i = 0; i < s.ops.size(); ++i)
+    if (s.ops[i].name == "mtp.result_norm") kept[i] -= bytes_of(p.activation, s.input_elements);
+}
+
+/// Embedding, every kind of layer, head; input, layer and head of a module.
 std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Step& step) {
   std::vector<Layer> all;
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     if (row.index == 0) {
-      all.push_back({row.segment.kind, row.segment.layer.first, row.segment.input_elements, {}, {}});
+      all.push_back({row.segment.kind, row.segment.layer.first, row.segment.input_elements, {}, {}, row.segment.mtp});
       all.back().choice = row.segment.ops.handed_on();
       const Pricing p = pricing(plan, Phase::training);
       if (step.training) all.back().kept = kept_by_operator(row.segment.ops, p, row.segment.input_elements);
+      if (step.training && row.segment.mtp) share_result(all.back().kept, row.segment, p);
       const LayerKind& layer = row.segment.layer;
       if (step.training && (layer.hands_on_kv || layer.closes_encoder))
         all.back().handed_on = liveness(row.segment.ops, p, row.segment.input_elements).carried;
@@ -45,7 +55,23 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   return all;
 }
 
-/// Every layer of the model in order: embedding, blocks, head. In a decoding step an encoder's have no operators.
+/// Says which segments run again whole: blocks behind the embedding, alone or in groups, and blocks of modules alone.
+void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
+  const auto size = static_cast<std::size_t>(recomputes_groups(plan) ? plan.recompute_layers : 1);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Layer& s = all[i];
+    s.from = s.to = i;
+    if (s.kind != SegmentKind::block) continue;
+    s.whole = s.mtp ? plan.recompute == Recompute::full && !recomputes_block(plan)
+                    : model::runs_again(plan, static_cast<Count>(i) - 1);
+    if (s.mtp) continue;
+    s.from = i - (i - 1) % size;
+    s.to = std::min(s.from + size - 1, static_cast<std::size_t>(layers));
+  }
+}
+
+/// Every layer of the model in order: embedding, blocks, head, and modules. In a decoding step an encoder's have no
+/// operators.
 std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) {
   const std::vector<Layer> kinds = kinds_of_layers(arch, plan, step);
   const LayerKinds order = layer_kinds(arch);
@@ -53,9 +79,14 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
   for (Count i = 0; i < arch.layers; ++i) {
     const Count first = order.kinds[kind_index(order, i)].first;
     for (const Layer& kind : kinds)
-      if (kind.kind == SegmentKind::block && kind.first == first) all.push_back(kind);
+      if (kind.kind == SegmentKind::block && !kind.mtp && kind.first == first) all.push_back(kind);
   }
-  if (kinds.back().kind == SegmentKind::head) all.push_back(kinds.back());  // an encoder may have none
+  for (const Layer& kind : kinds)
+    if (kind.kind == SegmentKind::head && !kind.mtp) all.push_back(kind);  // an encoder may have none
+  for (Count k = 0; k < step.mtp; ++k)
+    for (const Layer& kind : kinds)
+      if (kind.mtp) all.push_back(kind);
+  mark_whole(all, plan, arch.layers);
   return all;
 }
 
@@ -73,28 +104,19 @@ void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan)
   }
 }
 
-/// The layers that run again as one: layer i alone, or its group.
-Count group_size(const Plan& plan) { return recomputes_groups(plan) ? plan.recompute_layers : 1; }
-
-/// Backward of every segment, the last first; layers that run again do so, from the first of their group on, before the
-/// last one's backward. Segment 0 is the embedding, segment i + 1 layer i.
-void backward_order(std::vector<Entry>& order, const std::vector<Layer>& all, const Plan& plan, Count layers) {
-  const Count size = group_size(plan);
-  for (Count i = static_cast<Count>(all.size()) - 2; i >= -1; --i) {
-    const Layer& s = all[static_cast<std::size_t>(i + 1)];
-    const bool is_block = s.kind == SegmentKind::block;
-    if (is_block && model::runs_again(plan, i) && (i % size == size - 1 || i == layers - 1))
-      for (Count k = i - i % size; k <= i; ++k)
-        forward_order(order, all[static_cast<std::size_t>(k + 1)], Direction::recompute);
-    backward_order(order, s, plan);
+/// Backward of every segment, the last first; what runs again whole does so before the last of its group.
+void backward_order(std::vector<Entry>& order, const std::vector<Layer>& all, const Plan& plan) {
+  for (std::size_t i = all.size(); i-- > 0;) {
+    if (all[i].whole && i == all[i].to)
+      for (std::size_t k = all[i].from; k <= i; ++k) forward_order(order, all[k], Direction::recompute);
+    backward_order(order, all[i], plan);
   }
 }
 
-/// `layer`: of a block.
-void add_kept(Ledger& l, const Layer& s, const Plan& plan, Count layer) {
-  if (s.kind == SegmentKind::block && model::runs_again(plan, layer)) {
-    if (layer % group_size(plan) != 0) return;
-    l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
+/// Of segments that run again whole, the input of the first is kept, and what later layers read.
+void add_kept(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
+  if (s.whole) {
+    if (is_first) l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
     for (const Op& op : s.ops)
       if (!op.in_place() && op.out == s.choice)
         l.kept[std::string(op.name)] += result_bytes(op.shape, plan.precision).value;
@@ -120,18 +142,18 @@ Ledger predicted_training(const Arch& arch, const Plan& plan) {
              {"peak", m.peak.value},           {"parameters", m.parameters}};
   const Pricing p = pricing(plan, Phase::training);
   const std::vector<Layer> all = layers(arch, plan, training_step(plan));
-  Count layer = -1;  // the embedding comes before layer 0
-  for (const Layer& s : all) {
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    const Layer& s = all[at];
     forward_order(l.order, s, Direction::forward);
-    add_kept(l, s, plan, layer);
-    const bool again = plan.recompute != Recompute::full || model::runs_again(plan, layer++);
+    add_kept(l, s, plan, at == s.from);
+    const bool again = plan.recompute != Recompute::full || s.whole;
     for (std::size_t i = 0; i < s.ops.size(); ++i) {
       add_flops(l.forward, s.ops[i], forward(s.ops[i], p));
       add_flops(l.backward, s.ops[i], backward(s.ops[i], p));
       if (s.again[i] && again) add_flops(l.recompute, s.ops[i], forward(s.ops[i], p));
     }
   }
-  backward_order(l.order, all, plan, arch.layers);
+  backward_order(l.order, all, plan);
   return l;
 }
 
@@ -148,8 +170,7 @@ Ledger predicted_inference(const Arch& arch, const Plan& plan) {
     for (const Op& op : s.ops) add_flops(l.forward, op, forward(op, pricing(plan, Phase::prefill)));
   }
   if (plan.generate == 0) return l;
-  const Count context = plan.prompt + plan.generate;
-  const Step last = plan.kv_cache ? decode_step(plan, context) : prefill_step(plan, context);
+  const Step last = plan.kv_cache ? last_step(plan) : prefill_step(plan, plan.prompt + plan.generate);
   const Phase phase = plan.kv_cache ? Phase::decode : Phase::prefill;
   for (const Layer& s : layers(arch, plan, last)) {
     forward_order(l.order, s, Direction::forward);

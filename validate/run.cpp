@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/block.hpp"
 #include "calc/memory.hpp"
 #include "model/machine_memory.hpp"
 #include "text/error.hpp"
@@ -22,7 +23,8 @@ void check_plan(const Case& c, const Where& where) {
   if (!where.on_processor)
     if (const std::string lack = where.make(model::Number::f32)->lacks_of(p); !lack.empty())
       refuse("the GPU's kernels have no " + lack + "; give --device cpu");
-  if (p.mtp > 0) refuse("it runs no modules for further tokens; leave out --mtp");
+  if (p.mtp > 0 && !where.on_processor)
+    refuse("a GPU runs no modules for further tokens; leave out --mtp or give --device cpu");
   if (p.memory_utilization < 1)
     refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
   if (p.params_in_6n != ParamsIn6N::total)
@@ -56,14 +58,14 @@ void check_training(const Case& c) {
 }
 
 /// Formats that weights and cache have in inference.
-void check_inference(const Case& c) {
+void check_formats(const Case& c) {
   const Plan& p = c.plan;
   if (p.weight_precision.any_held())
     refuse(
         "it holds every tensor of a component in the component's format, and this checkpoint does not; give a "
         "--weight-precision");
   const model::ParameterFormats format = model::parameter_formats(c.arch, p);
-  for (const model::ParameterShape& s : model::parameter_shapes(c.arch)) format(s);
+  for (const model::ParameterShape& s : model::parameter_shapes(c.arch, p.mtp)) format(s);
   if (!p.kv_cache) return;
   bool groups = false;
   for (const DType t : {p.kv_precision.keys, p.kv_precision.values}) {
@@ -75,6 +77,23 @@ void check_inference(const Case& c) {
     refuse(
         "the rows of expanded latent heads hold keys and values here, without groups; leave out --mla, or give "
         "--kv-precision int8 or fp8");
+}
+
+/// Passes that verify drafts append several tokens to every cache at once.
+void check_inference(const Case& c) {
+  check_formats(c);
+  if (c.plan.mtp == 0) return;
+  const auto check_layer = [&](const LayerKind& layer) {
+    for (const Op& op : block_ops(c.arch, layer, {})) {
+      const Attention* a = std::get_if<Attention>(&op.shape);
+      if (std::holds_alternative<Pool>(op.shape) || (a != nullptr && a->reach.limited()))
+        refuse(
+            "windows, chunks and pooled keys take one token at a time after the prompt, and drafts are several; leave "
+            "out --mtp or add --train");
+    }
+  };
+  for (const LayerKind& layer : layer_kinds(c.arch)) check_layer(layer);
+  check_layer(mtp_layer(c.arch));
 }
 
 /// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their

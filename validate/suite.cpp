@@ -45,6 +45,7 @@ const std::vector<Factor> all_factors{
     {"residual streams", {"one", "three"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
+    {"further tokens", {"none", "a module", "two modules with norm, table and head of their own"}},
     {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq"}},
     {"keys and values", {"as computed", "fp8", "int8 and q4_0", "q8_0"}},
     {"optimizer states", {"fp32", "bf16"}},
@@ -126,6 +127,14 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
+  // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
+  if (c[further] > 0) {
+    c[stack] = c[streams] = c[window] = c[cache] = 0;
+    if (c[embedding] == 2) c[embedding] = 0;
+    if (c[position] == 5) c[position] = 0;
+    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
+    if (c[keys] == 2) c[keys] = 1;  // their layer has the last one's mixer
+  }
   if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
     c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
@@ -183,22 +192,33 @@ std::vector<Choice> covering_array() {
   return rows;
 }
 
-std::vector<Case> small_suite(const Lacks& lacks) {
+namespace {
+
+/// The factors that a backend may lack a level of.
+constexpr std::array lackable{weight_format, cache_format, optimizer, states, precision, middle_layer, activation,
+                              last_layer,    streams,      stack,     keys,   experts,   position,     further};
+
+/// The choice with the plain level of each factor that is a reason of what is lacking, or of all that could be.
+Choice without(Choice c, const std::function<std::string(const Case&)>& lacks) {
+  const auto plain = [](Choice of, Which factor) {
+    of[factor] = 0;
+    return possible(of);
+  };
+  for (int round = 0; round < 2; ++round)
+    for (const Which factor : lackable) {
+      const std::string lack = lacks(make_case(c));
+      if (lack.empty()) return c;
+      if (const Choice tried = plain(c, factor); round == 1 || lacks(make_case(tried)) != lack) c = tried;
+    }
+  return c;
+}
+
+}  // namespace
+
+std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    const auto without = [&](std::initializer_list<Which> usual, const auto& lack) {
-      for (const Which factor : usual)
-        if (!lack(make_case(c)).empty()) {
-          c[factor] = 0;
-          c = possible(c);
-        }
-    };
-    if (lacks.of_arch)
-      without({middle_layer, activation, last_layer, streams, stack, keys, experts, position},
-              [&](const Case& made) { return lacks.of_arch(made.arch); });
-    if (lacks.of_plan)
-      without({weight_format, cache_format, optimizer, states, precision},
-              [&](const Case& made) { return lacks.of_plan(made.plan); });
+    if (lacks) c = without(c, lacks);
     cases.push_back(make_case(c));
   }
   return cases;

@@ -38,6 +38,7 @@ enum Which : std::size_t {
   streams,
   stack,
   keys,
+  further,
   weight_format,
   cache_format,
   states
