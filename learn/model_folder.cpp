@@ -179,7 +179,7 @@ void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
   if (at.transposed && p.shape.in > 0) return t.weights().set(p, turned(*s.file, *s.entry, p.shape, at));
   const Count n = p.elements() / p.shape.groups, begin = n * at.part;
   auto* const to = static_cast<std::byte*>(p.value->data()) + (n * expert * t.backend().number()).value;
-  if (s.entry->dtype == own_dtype(t.backend().number()))
+  if (s.entry->dtype == own_dtype(t.backend().format()))
     return each_stored_block(*s.file, *s.entry, begin, n, [&](Count from, std::span<const std::byte> bytes) {
       t.backend().upload(to + (from * t.backend().number()).value, bytes.data(),
                          Bytes(static_cast<Count>(bytes.size())));
@@ -189,10 +189,27 @@ void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
   });
 }
 
+/// A parameter that the model holds as codes, which are made of all of its numbers.
+void ModelFolder::load_coded(Transformer& t, Parameter& p) const {
+  const StoredPlace at = stored_place(*names_, p.shape.name);
+  std::vector<double> all;
+  for (Count expert = 0; expert < p.shape.groups; ++expert) {
+    const Stored& s = stored(p.shape.name, expert);
+    if (at.transposed && p.shape.in > 0) return t.weights().set(p, turned(*s.file, *s.entry, p.shape, at));
+    const Count n = p.elements() / p.shape.groups;
+    each_block(*s.file, *s.entry, n * at.part, n,
+               [&](Count, std::span<const double> numbers) { all.insert(all.end(), numbers.begin(), numbers.end()); });
+  }
+  t.weights().set(p, all);
+}
+
 void ModelFolder::load(Transformer& t, const OnLoaded& loaded) const {
   OnLoadedBytes so_far(t, loaded);
   for (Parameter& p : t.weights().all()) {
-    for (Count expert = 0; expert < p.shape.groups; ++expert) load(t, p, expert);
+    if (p.format)
+      load_coded(t, p);
+    else
+      for (Count expert = 0; expert < p.shape.groups; ++expert) load(t, p, expert);
     so_far.add(p);
   }
 }

@@ -47,6 +47,7 @@ class ModelFolder final : public TrainedModel {
   /// f(shape, expert) for every tensor that holds a weight, or an expert's part of one.
   void each_weight(const std::function<void(const ParameterShape&, Count)>& f) const;
   void load(Transformer& t, Parameter& p, Count expert) const;
+  void load_coded(Transformer& t, Parameter& p) const;
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
 
   std::string path_;

@@ -36,9 +36,10 @@ bool is_stored_number(std::string_view dtype) {
   return dtype == "F64" || dtype == "F32" || dtype == "BF16" || dtype == "F16";
 }
 
-std::string_view own_dtype(Bytes number) {
-  if (number == Bytes(2)) return "BF16";
-  return number == Bytes(4) ? "F32" : "F64";
+std::string_view own_dtype(DType format) {
+  if (format == dtypes::fp16) return "F16";
+  if (format == dtypes::bf16) return "BF16";
+  return format == dtypes::fp32 ? "F32" : "F64";
 }
 
 void widen(std::string_view dtype, std::span<const std::byte> from, std::span<double> to) {

@@ -21,6 +21,32 @@ class Memory {
   virtual void release(void* data, Bytes bytes) = 0;
 };
 
+/// Memory that the arena does not count, for numbers of codes: a device's kernels have those in registers, a block at a
+/// time, and the processor here, a tensor at a time, while an operator runs. It is as large as the most that was asked
+/// for.
+class Unpacked {
+ public:
+  explicit Unpacked(Memory& memory) : memory_(memory) {}
+  ~Unpacked() { give(); }
+  Unpacked(const Unpacked&) = delete;
+  Unpacked& operator=(const Unpacked&) = delete;
+  void* of(Bytes bytes) {
+    if (bytes <= bytes_) return data_;
+    give();
+    data_ = memory_.allocate(bytes);
+    bytes_ = bytes;
+    return data_;
+  }
+
+ private:
+  void give() {
+    if (data_ != nullptr) memory_.release(data_, bytes_);
+  }
+  Memory& memory_;
+  void* data_ = nullptr;
+  Bytes bytes_;
+};
+
 class Arena;
 
 /// One allocation, freed with its last holder.

@@ -19,6 +19,7 @@
 #include "model/altup.hpp"
 #include "model/arena.hpp"
 #include "model/attention_core.hpp"
+#include "model/coded.hpp"
 #include "model/heads.hpp"
 #include "model/indexer.hpp"
 #include "model/instruments.hpp"
@@ -29,6 +30,7 @@
 #include "model/rwkv.hpp"
 #include "model/state.hpp"
 #include "model/streams.hpp"
+#include "model/updates.hpp"
 
 namespace llmcalc::model {
 
@@ -136,27 +138,6 @@ struct NormView {
   double offset = 0;  ///< added to every weight: 1 where they are stored less 1
 };
 
-struct AdamW {
-  double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
-  Count step = 1;                  ///< counts from 1: bias correction
-  const double* factor = nullptr;  ///< see Backend::multiply_by; already applied to the gradient
-};
-struct Momentum {
-  double rate = 1e-2, momentum = 0.9, decay = 0;
-  const double* factor = nullptr;  ///< as AdamW's
-};
-
-/// A parameter of n numbers, and what an optimizer reads and writes of it.
-struct ParameterUpdate {
-  Count n = 0;
-  Out gradient = nullptr, weight = nullptr;
-  Out master = nullptr;  ///< exact weights, of which `weight` is the rounded copy; null: there are none
-  Out first = nullptr;   ///< the first moment, or the velocity
-  Out second = nullptr;  ///< the second moment
-  bool decays = true;    ///< the optimizer's decay applies
-};
-using Updates = std::span<const ParameterUpdate>;
-
 /// The inputs that change between replays of the same operators on the same tensors.
 struct Moving {
   std::vector<std::span<const std::int64_t>> tokens = {};  ///< every host array of ids and targets; lengths stay
@@ -176,7 +157,12 @@ class Recording {
 
 class Backend : public Memory {
  public:
-  virtual Bytes number() const = 0;           ///< of weights and activations
+  virtual Bytes number() const = 0;  ///< of weights and activations
+  /// The format of its numbers: of a size, there is one that most backends have.
+  virtual DType format() const {
+    if (number() == Bytes(2)) return dtypes::bf16;
+    return number() == Bytes(4) ? dtypes::fp32 : *dtype("fp64");
+  }
   virtual Bytes wide() const = 0;             ///< of gradients, statistics, wide logits, master weights and moments
   virtual std::string_view name() const = 0;  ///< of the device; on a processor, of its instruction set
   /// The code that flash attention ran in last; none where there is but one.
@@ -185,6 +171,18 @@ class Backend : public Memory {
   virtual bool computes(const Numerics&) const = 0;
   /// What a model needs that the backend does not have, in the words of a sentence; empty: nothing.
   virtual std::string lacks(const Arch&) const { return {}; }
+  /// What a plan needs that the backend does not have, as lacks() says of a model; CUDA's has only what it is asked for
+  /// by default.
+  virtual std::string lacks_of(const Plan& plan) const {
+    if (plan.precision == dtypes::fp16) return "half precision";
+    if (plan.kv_precision != plan.precision || plan.weight_precision != plan.precision)
+      return "codes of weights, keys and values";
+    const bool is_usual =
+        plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::momentum || plan.optimizer == Optimizer::sgd;
+    if (!is_usual) return "optimizers but adam, momentum and sgd";
+    if (plan.state_precision != dtypes::fp32) return "optimizer states but float32 ones";
+    return {};
+  }
   /// Whether it runs modules for further tokens (Plan::mtp): a loss of the rows that have a target, and sums of losses.
   virtual bool runs_modules() const { return true; }
   virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
@@ -340,6 +338,16 @@ class Backend : public Memory {
   /// wide logits its format is private to loss_gradient and linear_gradient.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits, In log_sums) = 0;
 
+  /// The loss of wide logits under a cap, which stay as they are: capping has left most tanh(x / most).
+  virtual void capped_loss(const Loss&, const std::int64_t* /*targets*/, In /*logits*/, double* /*mean*/) {
+    throw_lack();
+  }
+  /// The gradient of the logits x before the cap, (softmax - onehot) scale (1 - (y / most)^2), in place of the capped
+  /// ones y. log_sums: as loss_gradient's; null: the logits are wide.
+  virtual void capped_loss_gradient(const Loss&, const std::int64_t* /*targets*/, double /*scale*/, double /*most*/,
+                                    Out /*logits*/, In /*log_sums*/) {
+    throw_lack();
+  }
   /// sum += share x, one number each in the backend's memory.
   virtual void add_share(double /*share*/, const double* /*x*/, double* /*sum*/) { throw_lack(); }
 
@@ -349,6 +357,11 @@ class Backend : public Memory {
   /// Copies `rows` rows of `width` numbers, token t of each of `sequences` to slot (past + t) mod capacity.
   virtual void cache(Count sequences, const Positions&, In x, Count x_stride, Count width, Out cache, Count row,
                      Count capacity) = 0;
+
+  /// Codes of numbers, `rows` rows alone side by side.
+  virtual void encode(const CodedShape&, Count /*rows*/, In /*x*/, Out /*codes*/) { throw_lack(); }
+  /// The numbers of rows [first, first + rows) of a tensor, or of rows alone side by side.
+  virtual void decode(const CodedShape&, Count /*first*/, Count /*rows*/, In /*codes*/, Out /*x*/) { throw_lack(); }
 
   // ---- optimizer, on all parameters; doubles in the backend's memory
   /// sums[i]: of the squares of gradient i.
@@ -360,6 +373,12 @@ class Backend : public Memory {
   virtual void multiply_by(Updates, const double* factor) = 0;
   virtual void adamw(Updates, const AdamW&) = 0;
   virtual void sgd(Updates, const Momentum&) = 0;
+  virtual void lion(Updates, const Lion&) { throw_lack(); }
+  virtual void adafactor(Updates, const Adafactor&) { throw_lack(); }
+  virtual void muon(Updates, const Muon&) { throw_lack(); }
+  /// AdamW with moments of 8 bits, of all parameters in a row: the codes of all first ones, of all second ones, and
+  /// float32 scales of the two, each of 256 numbers (arXiv:2110.02861).
+  virtual void adamw_in_8_bits(Updates, const AdamW&, Out /*moments*/) { throw_lack(); }
 
   /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted
   /// numbers count each operation as it executes.

@@ -17,13 +17,29 @@ namespace llmcalc::model {
 
 struct DecodingStep;
 
+/// Rows of a cache, (sequence, slot, head, width): the backend's numbers, or codes, of which each head's row is alone.
+struct CachedRows {
+  Tensor data;
+  Count slots = 0, heads = 0, width = 0;
+  std::optional<DType> format = {};             ///< of the codes
+  std::shared_ptr<Unpacked> numbers = nullptr;  ///< those of the codes, while a layer runs; all layers share them
+  explicit operator bool() const { return data != nullptr; }
+  CodedShape coded() const { return {*format, 1, width, true}; }
+  Bytes row(Bytes number) const { return heads * (format ? coded().bytes() : width * number); }
+};
+
+/// Formats of a cache's codes; none: the backend's numbers. Values that are keys at once have the keys'.
+struct CacheCodes {
+  std::optional<DType> keys = {}, values = {};
+};
+
 struct LayerCache {
-  Tensor k, v;         ///< grouped: (sequence, slot, KV heads x width); latent: k holds the latent rows; expanded: k
-                       ///< holds keys and values without positions, v the rotary keys of every head
-  Tensor index_keys;   ///< (sequence, slot, width): an indexer's; where those are pooled, as many as `pooled` has
-  Count capacity = 0;  ///< slots
-  Tensor pooled;       ///< keys of whole groups of tokens; null where there is none
-  Count groups = 0;    ///< slots for them
+  CachedRows k, v;        ///< grouped: heads of keys and of values; latent: k holds the latent rows; expanded: k
+                          ///< holds keys and values without positions, v the rotary keys of every head
+  CachedRows index_keys;  ///< an indexer's; where those are pooled, as many as `pooled` has
+  Count capacity = 0;     ///< slots
+  CachedRows pooled;      ///< keys of whole groups of tokens; empty where there is none
+  Count groups = 0;       ///< slots for them
   std::map<std::string_view, Tensor>
       states;  ///< by operator: a recurrence's state, the last inputs of a convolution or shift
   std::optional<Positions> positions = {};  ///< that are written at once: an encoder's; none: those of the pass
@@ -32,12 +48,13 @@ struct LayerCache {
 class Cache {
  public:
   /// Allocates all layers for `tokens` tokens of each sequence; `expanded`: latent attention keeps heads, not latent
-  /// rows. `encoded`: of the tokens, those that an encoder reads; the others follow one that begins its decoder.
-  /// `modules`: for further tokens (Mtp), whose layers follow the model's.
+  /// rows, whose two parts then have one format. `encoded`: of the tokens, those that an encoder reads; the others
+  /// follow one that begins its decoder. `modules`: for further tokens (Mtp), whose layers follow the model's.
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens,
-        Count encoded = 0, Count modules = 0)
+        Count encoded = 0, Count modules = 0, const CacheCodes& codes = {})
       : backend_(backend),
         arena_(arena),
+        codes_(codes),
         sequences_(sequences),
         tokens_(arch.is_encoder_decoder() ? tokens - encoded + 1 : tokens),
         encoded_(encoded) {
@@ -54,7 +71,7 @@ class Cache {
           add(layer, *a);  // once: the halves of a shortcut block are alike
         if (const IndexScores* a = std::get_if<IndexScores>(&op.shape);
             a != nullptr && !layer.index_keys && a->pooled == 0)
-          layer.index_keys = held(op.name, mul(tokens, a->width) * backend_.number());
+          layer.index_keys = rows(op.name, index_numbers_, tokens, 1, a->width);
         if (const Pool* a = std::get_if<Pool>(&op.shape)) add(layer, op.name, *a);
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
           layer.states[op.name] = held(op.name, a->state() * backend_.wide());
@@ -86,37 +103,58 @@ class Cache {
  private:
   /// A tensor of `each` bytes for every sequence.
   Tensor held(std::string_view op, Bytes each) { return arena_.make(Purpose::kv_cache, op, sequences_ * each); }
+  /// Rows whose numbers, of codes, lie where others of this role do.
+  CachedRows rows(std::string_view op, const std::shared_ptr<Unpacked>& role, Count slots, Count heads, Count width) {
+    CachedRows r{.data = nullptr,
+                 .slots = slots,
+                 .heads = heads,
+                 .width = width,
+                 .format = role == v_numbers_ ? codes_.values : codes_.keys};
+    if (r.format) r.numbers = role;
+    r.data = held(op, slots * r.row(backend_.number()));
+    return r;
+  }
   /// Pooled keys, and beside the cache what is needed of the last tokens.
   void add(LayerCache& to, std::string_view op, const Pool& s) {
     to.groups = tokens_ / s.ratio;
-    Tensor& keys = op == "attn.index_pool" ? to.index_keys : to.pooled;
-    if (to.groups > 0) keys = held(op, mul(to.groups, s.width) * backend_.number());
+    const bool indexes = op == "attn.index_pool";
+    if (to.groups > 0)
+      (indexes ? to.index_keys : to.pooled) =
+          rows(op, indexes ? index_numbers_ : pooled_numbers_, to.groups, 1, s.width);
     to.states[op] =
         arena_.make(Purpose::activations, op, mul(sequences_, 2, s.wide, s.last_tokens()) * backend_.number());
   }
   void add(LayerCache& to, const Attention& s) {
     to.capacity = s.reach.held(tokens_);
-    const auto rows = [&](Count width) { return held("attn.core", mul(to.capacity, width) * backend_.number()); };
+    const auto keys = [&](Count heads, Count width) {
+      return rows("attn.core", k_numbers_, to.capacity, heads, width);
+    };
+    const auto values = [&](Count width) { return rows("attn.core", v_numbers_, to.capacity, s.kv_heads, width); };
     if (s.caches_latent()) {
-      to.k = rows(s.latent_dim);
+      to.k = keys(1, s.latent_dim);
     } else if (s.latent_dim == 0) {
-      to.k = rows(mul(s.kv_heads, s.qk_dim));
-      if (!s.shared) to.v = rows(mul(s.kv_heads, s.v_dim));
+      to.k = keys(s.kv_heads, s.qk_dim);
+      if (!s.shared) to.v = values(s.v_dim);
     } else {  // expanded latent heads: keys without positions lie with the values
-      to.k = rows(mul(s.kv_heads, s.qk_dim - s.rope_dim + s.v_dim));
-      to.v = rows(mul(s.kv_heads, s.rope_dim));
+      to.k = keys(s.kv_heads, s.qk_dim - s.rope_dim + s.v_dim);
+      to.v = values(s.rope_dim);
     }
   }
 
   void add_cross(LayerCache& to, const Attention& s) {
     to.capacity = encoded_;
     to.positions = Positions{.queries = encoded_};
-    to.k = held("cross.core", mul(encoded_, s.kv_heads, s.qk_dim) * backend_.number());
-    to.v = held("cross.core", mul(encoded_, s.kv_heads, s.v_dim) * backend_.number());
+    to.k = rows("cross.core", k_numbers_, encoded_, s.kv_heads, s.qk_dim);
+    to.v = rows("cross.core", v_numbers_, encoded_, s.kv_heads, s.v_dim);
   }
+
+  std::shared_ptr<Unpacked> unpacked() const { return std::make_shared<Unpacked>(backend_); }
 
   Backend& backend_;
   Arena& arena_;
+  CacheCodes codes_;
+  std::shared_ptr<Unpacked> k_numbers_ = unpacked(), v_numbers_ = unpacked(), index_numbers_ = unpacked(),
+                            pooled_numbers_ = unpacked();
   Count sequences_, tokens_, encoded_;
   std::vector<LayerCache> layers_, cross_;
 

@@ -17,7 +17,7 @@ Value Pass::pool(std::string_view op, Value given_keys, Value given_gates, Count
   const auto view = [this, op, bias](const Tensor& keys, const Tensor& gates) {
     return PoolView{.keys = keys->data(),
                     .gates = gates->data(),
-                    .bias = bias->value->data(),
+                    .bias = value(bias),
                     .state = cached_state(op),
                     .past = step_.past};
   };
@@ -55,7 +55,7 @@ Value Pass::grouped(std::string_view op, Value given) {
   const Linear s{
       .rows = mul(x.rows, w->shape.groups), .in = w->shape.in, .out = w->shape.out, .groups = w->shape.groups};
   LinearView v{.x = x.data->data(),
-               .weight = w->value->data(),
+               .weight = value(w),
                .x_stride = x.width,
                .head_rows = s.out,
                .x_head = s.in,
@@ -74,7 +74,7 @@ Value Pass::grouped(std::string_view op, Value given) {
 }
 
 /// Writes pooled keys to the cache; an open group at the end of a full cache has no place there.
-void Pass::cache_pooled(const Tensor& to, Count ratio, Count width, const HeadView& pooled) {
+void Pass::cache_pooled(const CachedRows& to, Count ratio, Count width, const HeadView& pooled) {
   if (!to) return;
   const Count groups = cache_->layer(layer_).groups;
   const Count first = step_.past / ratio, made = ceil_div(step_.queries, ratio);
@@ -82,12 +82,14 @@ void Pass::cache_pooled(const Tensor& to, Count ratio, Count width, const HeadVi
   for (Count b = 0; b < step_.sequences && written > 0; ++b)
     backend_.cache(1, {written, first},
                    static_cast<const std::byte*>(pooled.data) + (b * pooled.sequence * backend_.number()).value, width,
-                   width, static_cast<std::byte*>(to->data()) + (mul(b, groups, width) * backend_.number()).value,
+                   width, static_cast<std::byte*>(numbers_of(to)) + (mul(b, groups, width) * backend_.number()).value,
                    width, groups);
+  if (written > 0) encode_rows(to, first, written);
 }
 
-HeadView Pass::cached_pooled(const LayerCache& c, const Tensor& rows, Count width) const {
-  return {.data = rows->data(), .sequence = mul(c.groups, width), .token = width};
+HeadView Pass::cached_pooled(const LayerCache& c, const CachedRows& rows, Count width) const {
+  decode_rows(rows, c.groups);
+  return {.data = numbers_of(rows), .sequence = mul(c.groups, width), .token = width};
 }
 
 // ---- the layer

@@ -54,7 +54,7 @@ AttentionInputs Pass::inputs(std::string_view op, const CoreLayout& l, const std
           .rope_dim = l.rope_dim,
           .scale = l.scale,
           .cap = l.cap,
-          .sinks = sinks != nullptr ? sinks->value->data() : nullptr,
+          .sinks = value(sinks),
           .alibi = l.alibi};
 }
 
@@ -165,9 +165,39 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
 
 // ---- the cache
 
+/// The numbers of a cache's rows. Those of codes are there from decode_rows, or to_cache, to the end of the operator.
+void* Pass::numbers_of(const CachedRows& r) const {
+  return r.format ? r.numbers->of(mul(step_.sequences, r.slots, r.heads, r.width) * backend_.number()) : r.data->data();
+}
+
+/// Encodes what to_cache has brought of n tokens.
+void Pass::encode_rows(const CachedRows& r, Count first, Count n) {
+  if (!r.format) return;
+  const auto* const numbers = static_cast<const std::byte*>(numbers_of(r));
+  auto* const codes = static_cast<std::byte*>(r.data->data());
+  for (Count s = 0; s < step_.sequences; ++s)
+    for (Count t = std::max(Count{0}, n - r.slots); t < n; ++t) {
+      const Count at = s * r.slots + (first + t) % r.slots;
+      backend_.encode(r.coded(), r.heads, numbers + (mul(at, r.heads, r.width) * backend_.number()).value,
+                      codes + (at * r.row(backend_.number())).value);
+    }
+}
+
+/// Decodes the first `filled` slots of every sequence.
+void Pass::decode_rows(const CachedRows& r, Count filled) const {
+  if (!r.format) return;
+  auto* const numbers = static_cast<std::byte*>(numbers_of(r));
+  const auto* const codes = static_cast<const std::byte*>(r.data->data());
+  for (Count s = 0; s < step_.sequences; ++s)
+    backend_.decode(r.coded(), 0, mul(std::min(filled, r.slots), r.heads),
+                    codes + (s * r.slots * r.row(backend_.number())).value,
+                    numbers + (mul(s, r.slots, r.heads, r.width) * backend_.number()).value);
+}
+
 /// Appends a part of every head of the new tokens to the cache.
-void Pass::to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width) {
-  auto* at = static_cast<std::byte*>(to->data()) + (offset * backend_.number()).value;
+void Pass::to_cache(const LayerCache& c, const CachedRows& to, Count row, Count offset, const HeadView& from,
+                    Count width) {
+  auto* at = static_cast<std::byte*>(numbers_of(to)) + (offset * backend_.number()).value;
   backend_.cache(step_.sequences, c.positions.value_or(positions()), from.data, from.token, width, at, row, c.capacity);
 }
 
@@ -193,10 +223,13 @@ void Pass::write_cache(const Attention& s, const AttentionInputs& in) {
     for (Count h = 0; h < s.kv_heads; ++h)
       to_cache(c, c.v, mul(s.kv_heads, s.rope_dim), h * s.rope_dim, in.k_rope, s.rope_dim);
   }
+  const Positions at = c.positions.value_or(positions());
+  for (const CachedRows& rows : {c.k, c.v})
+    if (rows) encode_rows(rows, at.past, at.queries);
 }
 
-HeadView Pass::cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const {
-  const auto* at = static_cast<const std::byte*>(rows->data()) + (offset * backend_.number()).value;
+HeadView Pass::cached(const LayerCache& c, const CachedRows& rows, Count row, Count head, Count offset) const {
+  const auto* at = static_cast<const std::byte*>(numbers_of(rows)) + (offset * backend_.number()).value;
   return {.data = at, .sequence = mul(c.capacity, row), .token = row, .head = head, .capacity = c.capacity};
 }
 
@@ -204,6 +237,8 @@ void Pass::read_cache(const Attention& s, AttentionInputs& in) {
   const LayerCache& c =
       s.cross ? cache_->cross(layer_) : cache_->layer(s.shared_kv ? kv_source(kinds_, layer_) : layer_);
   const Count plain = s.qk_dim - s.rope_dim, wide = plain + s.v_dim;
+  for (const CachedRows& rows : {c.k, c.v})
+    if (rows) decode_rows(rows, s.keys);
   if (s.latent_dim == 0) {
     in.k = cached(c, c.k, mul(s.kv_heads, s.qk_dim), s.qk_dim, 0);
     in.v = s.shared ? in.k : cached(c, c.v, mul(s.kv_heads, s.v_dim), s.v_dim, 0);

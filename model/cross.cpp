@@ -105,8 +105,7 @@ RelativeInputs Pass::relative(const Attention& s) {
   if (const Value& all = distances(); all.data) return {.numbers = all.data->data()};
   const Parameter* table =
       weights_.find(-1, encoder ? "embedding.encoder_distances.weight" : "embedding.distances.weight");
-  return {
-      .numbers = table->value->data(), .is_table = true, .ranges = {table->shape.out, numerics().farthest, encoder}};
+  return {.numbers = value(table), .is_table = true, .ranges = {table->shape.out, numerics().farthest, encoder}};
 }
 
 // ---- the encoder's result

@@ -10,7 +10,7 @@ Value Pass::segments(std::string_view op) {
   if (segments_.empty())
     for (Count t = 0; t < s.tokens; ++t) segments_.push_back(t % step_.queries * s.rows / step_.queries);
   Value y = make(op, s.tokens, s.width);
-  forward(op, s, [&] { backend_.lookup(s, {segments_.data()}, positions(), table.value->data(), y.data->data()); });
+  forward(op, s, [&] { look_up(op, s, {segments_.data()}, positions(), table, y); });
   if (taping())
     remember(op, s, [this, s, at = positions(), &table, out = y.slot] {
       const Tensor dy = taken(out);

@@ -19,13 +19,13 @@ Value Pass::route(std::string_view op, Value given) {
   forward(op, s, [&] {
     has_own ? backend_.route_own(s, arch_.moe, x.data->data(), gates.data->data(), data(gates.slot->kept))
             : backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept));
-    if (factors != nullptr) backend_.scale_gates(s, factors->value->data(), gates.data->data());
+    if (factors != nullptr) backend_.scale_gates(s, value(factors), gates.data->data());
   });
   if (taping())
     remember(op, s, [this, op, s, factors, has_own, in = x.slot, out = gates.slot] {
       const Tensor dy = taken(out);
       if (factors != nullptr)
-        backend_.scale_gates_gradient(s, out->kept->data(), factors->value->data(), dy->data(), weights_.sum(factors));
+        backend_.scale_gates_gradient(s, out->kept->data(), value(factors), dy->data(), weights_.sum(factors));
       const Into dx = into(op, in, mul(s.rows, s.width));
       has_own ? backend_.route_own_gradient(s, arch_.moe, out->kept->data(), dy->data(), dx.data, dx.add)
               : backend_.route_gradient(s, out->kept->data(), dy->data(), dx.data, dx.add);
@@ -99,7 +99,7 @@ Value Pass::absorbed(std::string_view op, const Value& x, bool values) {
     s.out = l.v_dim;
   }
   const LinearView v{.x = x.data->data(),
-                     .weight = w->value->data(),
+                     .weight = value(w),
                      .x_stride = x.width,
                      .head_rows = up,
                      .weight_offset = values ? l.nope_dim : 0,

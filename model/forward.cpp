@@ -325,6 +325,23 @@ Value head(Pass& p, Value x) {
   return logits(p, std::move(x), a.final_norm, token);
 }
 
+/// Layers in groups, of which only the first one's input is kept (Megatron-LM's uniform recomputation).
+Value groups_of_layers(Pass& p, Value x) {
+  const Count layers = p.arch().layers, size = p.plan().recompute_layers;
+  for (Count first = 0; first < layers; first += size) {
+    p.enter(first * halves(p.arch()));
+    x = p.checkpoint(std::move(x), [&p, first, end = std::min(layers, first + size)](Value in) {
+      for (Count i = first; i < end; ++i) {
+        p.enter(i * halves(p.arch()));
+        in = block(p, std::move(in));
+      }
+      return in;
+    });
+  }
+  p.enter(-1);
+  return x;
+}
+
 // ---- modules for further tokens
 
 /// The result of a module's layer: layer(W_e norm(e) + W_h norm(x)), of the embeddings e of its tokens and the result x
@@ -335,7 +352,8 @@ Value module_result(Pass& p, Value x, std::span<const std::int64_t> ids) {
   Value h = p.linear("mtp.project_result", norm(p, "mtp.result_norm", std::move(x)));
   Value y = p.add("mtp.add", std::move(e), std::move(h));
   const auto run = [&p](Value in) { return block(p, std::move(in)); };
-  y = p.plan().recompute == Recompute::full ? p.checkpoint(std::move(y), run) : run(std::move(y));
+  const bool again = p.plan().recompute == Recompute::full && !recomputes_block(p.plan());
+  y = again ? p.checkpoint(std::move(y), run) : run(std::move(y));
   p.enter(layer);
   return y;
 }
@@ -345,8 +363,9 @@ Value trunk(Pass& p, std::span<const std::int64_t> ids) {
   p.enter(-1);
   Stacks tokens = embeddings(p, ids);
   Value x = std::move(tokens.encoder), encoded;
-  const bool again = p.plan().recompute == Recompute::full;
+  if (recomputes_groups(p.plan())) return groups_of_layers(p, std::move(x));
   for (Count i = 0; i < p.arch().layers; ++i) {
+    const bool again = runs_again(p.plan(), i);
     p.enter(i * halves(p.arch()));
     if (p.kind().closes_encoder && !x.data) x = std::move(tokens.decoder);  // a decoding step's
     if (p.step().tokens() == 0) continue;
@@ -368,6 +387,15 @@ Value trunk(Pass& p, std::span<const std::int64_t> ids) {
 }
 
 }  // namespace
+
+bool runs_again(const Plan& plan, Count layer) {
+  return plan.recompute == Recompute::full && (!recomputes_block(plan) || layer < plan.recompute_layers);
+}
+
+bool runs_again_in_groups(const Arch& a) {
+  return handed_on(layer_kinds(a)).empty() && !a.shares_choices() && !a.is_encoder_decoder() &&
+         a.position != Position::relative && a.per_layer.width == 0;
+}
 
 Value forward(Pass& p, std::span<const std::int64_t> ids) { return head(p, trunk(p, ids)); }
 

@@ -9,6 +9,10 @@ namespace llmcalc::model {
 /// of each sequence.
 Value forward(Pass& p, std::span<const std::int64_t> ids);
 
+/// Whether backward runs a layer again whole, by itself or in its group.
+bool runs_again(const Plan& plan, Count layer);
+/// Whether groups of a model's layers can run again as one: none of them reads what another made, but its input.
+bool runs_again_in_groups(const Arch& arch);
 /// What a module for further tokens reads.
 struct Further {
   std::span<const std::int64_t> ids;  ///< of module k, for each token of the pass, the one k places ahead of it

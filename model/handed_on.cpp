@@ -1,6 +1,6 @@
 // Keys and values, or RWKV-7's values alone, that a layer hands on to later ones (calc/handed_on.hpp).
 
-#include "model/pass.hpp"
+#include "model/forward.hpp"
 
 namespace llmcalc::model {
 
@@ -14,7 +14,7 @@ void Pass::hand_on(const Value& k, const Value& v) {
   handed_[layer_] = {k, v};
   if (!step_.training) return;
   awaited_[layer_] = {k.slot, v.slot};
-  if (plan().recompute != Recompute::full) return;
+  if (!runs_again(plan(), layer_ / halves(arch_))) return;
   if (k.data) k.data->claim("block.input");
   v.data->claim("block.input");
 }

@@ -73,6 +73,16 @@ void Pass::rope_index(std::string_view op, const RopePart& q, const RopePart& k)
   rope_at(op, {step_.queries, step_.past, rotaries_.of_index(kind())}, q, k);
 }
 
+void Pass::cache_index_keys(const LayerCache& c, const HeadView& keys) {
+  to_cache(c, c.index_keys, c.index_keys.width, 0, keys, c.index_keys.width);
+  encode_rows(c.index_keys, step_.past, step_.queries);
+}
+
+HeadView Pass::cached_index_keys(const LayerCache& c) const {
+  decode_rows(c.index_keys, step_.past + step_.queries);
+  return cached(c, c.index_keys, c.index_keys.width, 0, 0);
+}
+
 Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Value given_k, Value given_weights) {
   const std::vector<Value> in{std::move(given_q), std::move(given_k), std::move(given_weights)};
   const auto view = [s](const std::vector<const void*>& at) {
@@ -88,9 +98,9 @@ Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Va
     if (s.pooled > 0)
       cache_pooled(c.index_keys, s.pooled, s.width, from.k);
     else
-      to_cache(c, c.index_keys, s.width, 0, from.k, s.width);
+      cache_index_keys(c, from.k);
     if (s.past() > 0 && c.index_keys)
-      from.k = s.pooled > 0 ? cached_pooled(c, c.index_keys, s.width) : cached(c, c.index_keys, s.width, 0, 0);
+      from.k = s.pooled > 0 ? cached_pooled(c, c.index_keys, s.width) : cached_index_keys(c);
   }
   const Tensor chosen = arena_.make(Purpose::activations, op, Bytes(mul(4, s.chosen())));
   auto* const indices = static_cast<ChosenIndex*>(chosen->data());

@@ -8,8 +8,6 @@
 namespace llmcalc::model {
 namespace {
 
-const void* value(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
-
 /// Whether an operator looks up rows of the vocabulary: the model's, or a module's.
 bool reads_tokens(std::string_view op) { return op == "embedding.tokens" || op == "mtp.tokens"; }
 
@@ -28,9 +26,16 @@ Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
   return kept;
 }
 
+/// The rows of a coded table that tokens, or their positions, choose.
+void Pass::decode_chosen(const Lookup& s, const Ids& ids, const Positions& at, const Parameter& table, const Value& y) {
+  for (Count t = 0; t < s.tokens; ++t)
+    backend_.decode(table.coded(), ids.host != nullptr ? ids.host[t] : at.past + t % at.queries, 1, table.value->data(),
+                    static_cast<std::byte*>(y.data->data()) + (t * s.width * backend_.number()).value);
+}
+
 void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                    const Value& y) {
-  backend_.lookup(s, ids, at, table.value->data(), y.data->data());
+  table.format ? decode_chosen(s, ids, at, table, y) : backend_.lookup(s, ids, at, table.value->data(), y.data->data());
   if (!reads_tokens(op)) return;
   const double scale = numerics().embedding_scale;
   if (scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());
@@ -352,12 +357,17 @@ void Pass::entropy(std::string_view op, const Value& x, std::span<const std::int
                    double* mean) {
   const Loss s{x.rows, x.width};
   const Tensor log_sums = wide_logits() ? nullptr : own(op, s.rows * backend_.wide());
-  forward(op, s, [&] { backend_.loss(s, targets.data(), x.data->data(), data(log_sums), mean); });
+  const double most = numerics().logit_cap;
+  forward(op, s, [&] {
+    most > 0 && !log_sums ? backend_.capped_loss(s, targets.data(), x.data->data(), mean)
+                          : backend_.loss(s, targets.data(), x.data->data(), data(log_sums), mean);
+  });
   if (!taping()) return;
-  remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, scale = share * loss_scale_] {
+  remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, most, scale = share * loss_scale_] {
     const Count known = std::count_if(targets.begin(), targets.end(), [](std::int64_t t) { return t >= 0; });
     const double each = scale / static_cast<double>(std::max<Count>(1, known));
-    backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
+    most > 0 ? backend_.capped_loss_gradient(s, targets.data(), each, most, x_data->data(), data(log_sums))
+             : backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
     slot->gradient = x_data;
   });
 }

@@ -30,6 +30,7 @@ struct Settings {
   /// (arXiv:2412.19437, 4.2).
   double further_share = 0.3;
   Numerics numerics = {};
+  bool coded = false;  ///< weights and cache are held in the plan's formats where these are not what it computes in
   bool operator==(const Settings&) const = default;
 };
 
@@ -283,6 +284,7 @@ class Pass {
   Dropout dice(std::string_view op) const;
   /// The current layer's; of a module that has none of its own the model's.
   Parameter* weight(std::string_view op, std::string_view what) const;
+  const void* value(const Parameter* p) const { return weights_.numbers(p); }
   /// Whether the operator's weights are another's: the model's in a module, or the token table in a head.
   bool borrows(std::string_view op) const;
   /// The operator's matrix, or the token table: the model's, of which a module's ids choose rows unless it has one, and
@@ -322,18 +324,24 @@ class Pass {
   };
   Stack stack(const Parameter& table, bool encoder) const;
   Tensor kept_ids(std::string_view op, std::span<const std::int64_t> ids);
+  void decode_chosen(const Lookup& s, const Ids& ids, const Positions& at, const Parameter& table, const Value& y);
   void look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                const Value& y);
   void look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                         const std::shared_ptr<Slot>& y);
   Value& distances() { return distances_[mixer().bidirectional ? 0 : 1]; }
   RelativeInputs relative(const Attention& s);
-  void to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width);
-  HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
+  void to_cache(const LayerCache& c, const CachedRows& to, Count row, Count offset, const HeadView& from, Count width);
+  HeadView cached(const LayerCache& c, const CachedRows& rows, Count row, Count head, Count offset) const;
+  void* numbers_of(const CachedRows& rows) const;
+  void encode_rows(const CachedRows& rows, Count first, Count n);
+  void decode_rows(const CachedRows& rows, Count filled) const;
   void write_cache(const Attention& s, const AttentionInputs& in);
   void read_cache(const Attention& s, AttentionInputs& in);
-  void cache_pooled(const Tensor& to, Count ratio, Count width, const HeadView& pooled);
-  HeadView cached_pooled(const LayerCache& c, const Tensor& rows, Count width) const;
+  void cache_pooled(const CachedRows& to, Count ratio, Count width, const HeadView& pooled);
+  HeadView cached_pooled(const LayerCache& c, const CachedRows& rows, Count width) const;
+  void cache_index_keys(const LayerCache& c, const HeadView& keys);
+  HeadView cached_index_keys(const LayerCache& c) const;
   StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
   void* cached_state(std::string_view op) const;
   /// The value without its numbers, for a rule that keeps those apart.

@@ -5,12 +5,6 @@
 #include "model/pass.hpp"
 
 namespace llmcalc::model {
-namespace {
-
-const void* value_of(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
-
-}  // namespace
-
 /// The state of this operator in the current layer's cache; null where none is kept.
 void* Pass::cached_state(std::string_view op) const {
   return cache_ != nullptr ? cache_->layer(layer_).states.at(op)->data() : nullptr;
@@ -20,11 +14,8 @@ Value Pass::convolve(std::string_view op, Value given, Convolution s) {
   const Value x = std::move(given);
   Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
   s.bias = b != nullptr;
-  ConvolutionView v{.x = x.data->data(),
-                    .weight = value_of(w),
-                    .bias = value_of(b),
-                    .state = cached_state(op),
-                    .begins = step_.past == 0};
+  ConvolutionView v{
+      .x = x.data->data(), .weight = value(w), .bias = value(b), .state = cached_state(op), .begins = step_.past == 0};
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.convolve(s, v, y.data->data()); });
   if (taping())
@@ -47,9 +38,9 @@ StateView Pass::state_view(std::string_view op, const StateLayout& l, const std:
           .decay = view(l.decay, data),
           .beta = view(l.beta, data),
           .removed = view(l.removed, data),
-          .log_decay = value_of(weight(op, "log_decay")),
-          .step_bias = value_of(weight(op, "step_bias")),
-          .skip = value_of(weight(op, "skip")),
+          .log_decay = value(weight(op, "log_decay")),
+          .step_bias = value(weight(op, "step_bias")),
+          .skip = value(weight(op, "skip")),
           .slope = 1 - share + 1e-5};
 }
 

@@ -31,8 +31,8 @@ StreamView Pass::streams_of(std::string_view gather_op, const Value& x, const Te
           .x_stride = apart * x.width,
           .weights = weight_data->data(),
           .columns = weights.width,
-          .scales = weight(gather_op, "scales")->value->data(),
-          .bias = weight(gather_op, "bias")->value->data(),
+          .scales = value(weight(gather_op, "scales")),
+          .bias = value(weight(gather_op, "bias")),
           .epsilon = numerics().norm_epsilon};
 }
 

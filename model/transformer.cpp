@@ -92,7 +92,8 @@ Transformer::Transformer(const Arch& arch, Backend& backend, const Settings& set
       backend_(backend),
       arena_(backend),
       settings_(computable(arch_, settings, backend)),
-      weights_(arch_, backend, arena_, seed, settings_.plan.mtp) {}
+      weights_(arch_, backend, arena_, seed, settings_.plan.mtp,
+               settings.coded ? parameter_formats(arch_, settings.plan) : ParameterFormats()) {}
 
 Step Transformer::training_step() const { return llmcalc::training_step(settings_.plan); }
 
@@ -116,8 +117,10 @@ void Transformer::ask_loss(Pass& pass, const Batch& batch, double* loss) {
 
 void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                                 const std::function<void()>& at_end_of_forward) {
-  if (settings_.numerics.score_cap > 0 || settings_.numerics.logit_cap > 0)
-    throw InputError("the reference transformer does not train a model that caps its scores or logits; add --infer");
+  if (settings_.numerics.score_cap > 0 && settings_.plan.attention == AttentionImpl::naive)
+    throw InputError(
+        "naive attention keeps no scores, which the gradient of this model's cap of scores needs; give --attention "
+        "flash");
   Tape tape;
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, &tape, nullptr);
   pass.watch(stop_);
@@ -141,10 +144,22 @@ void Transformer::ask_update(const OptimizerSettings& o, const Report& report) {
   backend_.square_sums(all, report.square(0));
   backend_.clip(report.losses(), report.squares(), o.clip, report.norm());
   if (o.clip > 0) backend_.multiply_by(all, report.factor());
-  if (all.front().second != nullptr)
-    backend_.adamw(all, {o.rate, o.beta1, o.beta2, o.epsilon, o.decay, updates_ + 1, report.factor()});
-  else
-    backend_.sgd(all, {o.rate, o.momentum, o.decay, report.factor()});
+  const AdamW adamw{o.rate, o.beta1, o.beta2, o.epsilon, o.decay, updates_ + 1, report.factor()};
+  switch (weights_.optimizer()) {
+    case Optimizer::adam:
+      return backend_.adamw(all, adamw);
+    case Optimizer::adam8bit:
+      return backend_.adamw_in_8_bits(all, adamw, weights_.coded_moments());
+    case Optimizer::sgd:
+    case Optimizer::momentum:
+      return backend_.sgd(all, {o.rate, o.momentum, o.decay, report.factor()});
+    case Optimizer::lion:
+      return backend_.lion(all, {o.rate, o.beta1, o.beta2, o.decay, report.factor()});
+    case Optimizer::adafactor:
+      return backend_.adafactor(all, {o.rate, o.decay, updates_ + 1, report.factor()});
+    case Optimizer::muon:
+      return backend_.muon(all, {o.rate, o.momentum, o.decay, settings_.plan.newton_schulz_steps, adamw});
+  }
 }
 
 /// The norm of a completed update; throws NotANumber if it was skipped.

@@ -74,8 +74,12 @@ class Transformer {
                                  std::span<const std::int64_t> targets = {});
   Cache make_cache(Count sequences, Count tokens) {
     const Count encoded = arch_.is_encoder_decoder() ? settings_.plan.prompt : 0;
-    return Cache(backend_, arena_, arch_, settings_.plan.mla == Mla::expanded, sequences, tokens, encoded,
-                 settings_.plan.mtp);
+    const Plan& p = settings_.plan;
+    const auto codes = [&](DType t) {
+      return settings_.coded && t != working_format(p) ? std::optional(t) : std::nullopt;
+    };
+    return Cache(backend_, arena_, arch_, p.mla == Mla::expanded, sequences, tokens, encoded, p.mtp,
+                 {.keys = codes(p.kv_precision.keys), .values = codes(p.kv_precision.values)});
   }
 
  private:

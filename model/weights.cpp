@@ -4,24 +4,31 @@
 #include <numeric>
 #include <utility>
 
+#include "calc/muon.hpp"
 #include "model/cpu/workers.hpp"
+#include "model/math/dynamic_codes.hpp"
+#include "model/parameter_operators.hpp"
 #include "model/random.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc::model {
 
-Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules)
-    : backend_(backend), arena_(arena) {
+Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules,
+                 const ParameterFormats& formats)
+    : arch_(arch), backend_(backend), arena_(arena) {
   for (const ParameterShape& s : parameter_shapes(arch, modules)) {
-    all_.push_back({s, arena.make(Purpose::weights, "", backend.number() * s.elements()), {}, {}, {}, {}});
-    by_name_[s.name] = &all_.back();
-    if (seed) start(all_.back(), all_.size(), arch.layers, *seed);
+    Parameter& p = all_.emplace_back(Parameter{s, {}, {}, {}, {}, {}});
+    if (formats) p.format = formats(s);
+    const Bytes bytes = p.format ? p.coded_groups() * p.coded().bytes() : backend.number() * s.elements();
+    p.value = arena.make(Purpose::weights, "", bytes);
+    by_name_[s.name] = &p;
+    if (seed) start(p, all_.size(), arch.layers, *seed);
   }
 }
 
 /// Normal numbers of mean 0, drawn in blocks: number i is the same however many threads draw.
 void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed) {
-  constexpr Count block = 1 << 20;
+  const Count block = p.format ? p.elements() : 1 << 20;  // codes are made of all numbers of a group
   std::vector<double> values;
   for (Count first = 0; first < p.elements(); first += block) {
     const Count n = std::min(block, p.elements() - first);
@@ -33,6 +40,7 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
       values[static_cast<std::size_t>(i)] = deviation * pair.first;
       if (i + 1 < n) values[static_cast<std::size_t>(i + 1)] = deviation * pair.second;
     });
+    if (p.format) return set(p, values);
     auto* at = static_cast<std::byte*>(p.value->data()) + (first * backend_.number()).value;
     backend_.write(at, values, false);
   }
@@ -70,8 +78,36 @@ void Weights::start(Parameter& p, std::size_t index, Count layers, std::uint64_t
 }
 
 void Weights::set(Parameter& p, std::span<const double> values) {
+  if (p.format) return set_codes(p, values);
   backend_.write(p.value->data(), values, false);
   if (p.master) backend_.write(p.master->data(), values, true);
+}
+
+void Weights::set_codes(Parameter& p, std::span<const double> values) {
+  const CodedShape shape = p.coded();
+  std::vector<std::byte> codes(static_cast<std::size_t>(shape.bytes().value));
+  const std::size_t each = values.size() / static_cast<std::size_t>(p.coded_groups());
+  auto* to = static_cast<std::byte*>(p.value->data());
+  for (std::size_t first = 0; first < values.size(); first += each, to += codes.size()) {
+    const std::vector<float> group(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                   values.begin() + static_cast<std::ptrdiff_t>(first + each));
+    encode(shape, group, codes.data());
+    backend_.upload(to, codes.data(), shape.bytes());
+  }
+}
+
+const void* Weights::numbers(const Parameter* p) {
+  if (p == nullptr) return nullptr;
+  if (!p->format) return p->value->data();
+  const std::string kind = p->shape.name.substr(p->shape.name.rfind('.') + 1);
+  auto* const all =
+      static_cast<std::byte*>(numbers_.try_emplace(kind, backend_).first->second.of(p->elements() * backend_.number()));
+  const CodedShape shape = p->coded();
+  const auto* const codes = static_cast<const std::byte*>(p->value->data());
+  for (Count g = 0; g < p->coded_groups(); ++g)
+    backend_.decode(shape, 0, shape.rows, codes + g * shape.bytes().value,
+                    all + (mul(g, shape.rows, shape.width) * backend_.number()).value);
+  return all;
 }
 
 std::vector<double> Weights::get(const Tensor& t, Count elements, bool wide) const {
@@ -80,25 +116,66 @@ std::vector<double> Weights::get(const Tensor& t, Count elements, bool wide) con
   return values;
 }
 
-Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
-  const Bytes bytes = backend_.wide() * p.elements();
+Tensor Weights::zeros(Purpose purpose, Bytes bytes) {
   Tensor t = arena_.make(purpose, "", bytes);
   backend_.zero(t->data(), bytes);
   return t;
 }
+Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
+  return zeros(purpose, backend_.wide() * p.elements());
+}
+
+/// What the optimizer keeps of a parameter from step to step; see calc/optimizer_state.cpp.
+void Weights::make_states(Parameter& p, const Plan& plan) {
+  const auto state = [&](Count n) {
+    return zeros(Purpose::optimizer, n * (short_states_ ? Bytes(2) : backend_.wide()));
+  };
+  switch (plan.optimizer) {
+    case Optimizer::sgd:
+    case Optimizer::adam8bit:  // all parameters' together
+      return;
+    case Optimizer::momentum:
+    case Optimizer::lion:
+      p.first = state(p.elements());
+      return;
+    case Optimizer::adafactor:
+      if (p.whole) p.first = zeros(Purpose::optimizer, mul(p.shape.groups, p.shape.out) * backend_.wide());
+      p.second =
+          zeros(Purpose::optimizer, (p.whole ? mul(p.shape.groups, p.shape.in) : p.elements()) * backend_.wide());
+      return;
+    case Optimizer::adam:
+    case Optimizer::muon:
+      p.first = state(p.elements());
+      if (!p.whole) p.second = state(p.elements());
+      return;
+  }
+}
+
+namespace {
+
+/// Whether the optimizer updates a parameter's matrices each as one.
+bool is_updated_whole(Optimizer optimizer, const ParameterShape& p, const ParameterOperators& operators) {
+  if (optimizer == Optimizer::muon) return operators.is_matrix(p) && muon_matrices(operators.of(p)) != Matrices();
+  return optimizer == Optimizer::adafactor && operators.is_matrix(p);
+}
+
+}  // namespace
 
 void Weights::make_trainable(const Plan& plan) {
-  if (plan.optimizer != Optimizer::adam && plan.optimizer != Optimizer::momentum && plan.optimizer != Optimizer::sgd)
-    throw InputError("the reference transformer trains with adam, momentum or sgd; choose one of them");
+  optimizer_ = plan.optimizer;
+  short_states_ = plan.state_precision == dtypes::bf16 && backend_.wide() == Bytes(4);
+  const ParameterOperators operators(arch_, plan);
   for (Parameter& p : all_) {
+    p.whole = is_updated_whole(plan.optimizer, p.shape, operators);
     p.gradient = wide_tensor(Purpose::gradients, p);
     if (plan.master && backend_.number() < backend_.wide()) {
       p.master = wide_tensor(Purpose::optimizer, p);
       widen(p);
     }
-    if (plan.optimizer != Optimizer::sgd) p.first = wide_tensor(Purpose::optimizer, p);
-    if (plan.optimizer == Optimizer::adam) p.second = wide_tensor(Purpose::optimizer, p);
+    make_states(p, plan);
   }
+  if (const Count n = count(); plan.optimizer == Optimizer::adam8bit)
+    coded_moments_ = zeros(Purpose::optimizer, Bytes(add(mul(2, n), mul(8, ceil_div(n, DynamicCodes::block)))));
 }
 
 void Weights::zero_gradients() {
@@ -116,7 +193,11 @@ std::vector<ParameterUpdate> Weights::updates() {
                    .master = data(p.master),
                    .first = data(p.first),
                    .second = data(p.second),
-                   .decays = p.decays()});
+                   .decays = p.decays(),
+                   .groups = p.shape.groups,
+                   .out = p.whole ? p.shape.out : 0,
+                   .in = p.shape.in,
+                   .short_states = short_states_});
   return all;
 }
 void Weights::gradients_written() {

@@ -2,6 +2,7 @@
 /// The weights of a model, by name, with gradients and optimizer state in training.
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,22 +39,40 @@ struct ParameterShape {
 /// `modules` modules for further tokens (Mtp), whose layers have the numbers after the model's.
 std::vector<ParameterShape> parameter_shapes(const Arch& arch, Count modules = 0);
 
+/// The format of a parameter's codes; none: it is in the backend's numbers.
+using ParameterFormats = std::function<std::optional<DType>(const ParameterShape&)>;
+/// Those of a model that holds its weights for inference as the plan says. Throws InputError for a format that is not
+/// coded here.
+ParameterFormats parameter_formats(const Arch& arch, const Plan& plan);
+
 struct Parameter {
   ParameterShape shape;
   Tensor value, gradient, master, first, second;  ///< those that are there: moments, momentum
   bool blank = false;                             ///< the gradient is zero, and nobody has written so yet
+  std::optional<DType> format = {};               ///< of the codes that `value` holds
+  bool whole = false;                             ///< its matrices are each updated as one (ParameterUpdate)
   Count elements() const { return shape.elements(); }
   /// Whether weight decay applies: to matrices, not vectors.
   bool decays() const { return shape.in > 0; }
+  /// One group's codes: a matrix's, or all of a vector's.
+  CodedShape coded() const {
+    return shape.in > 0 ? CodedShape{*format, shape.out, shape.in} : CodedShape{*format, 1, elements()};
+  }
+  Count coded_groups() const { return shape.in > 0 ? shape.groups : 1; }
 };
 
 class Weights {
  public:
   /// Weights alone, with those of `modules`, drawn from `seed`; without one they hold nothing until they are loaded.
-  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0);
+  /// formats: absent, all are in the backend's numbers.
+  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0,
+          const ParameterFormats& formats = {});
 
   /// Allocates gradients and the state of the plan's optimizer.
   void make_trainable(const Plan& plan);
+  /// That of the plan, and its moments of 8 bits (Backend::adamw_in_8_bits).
+  Optimizer optimizer() const { return optimizer_; }
+  void* coded_moments() const { return data(coded_moments_); }
   /// Marks all gradients as zero. The first operator to accumulate into one may write it instead, if it clears `blank`.
   void zero_gradients();
   /// Writes the zeros of blank gradients: of all, or of one to be added to. Null for a parameter that does not exist.
@@ -72,18 +91,30 @@ class Weights {
   Count count() const;
 
   void set(Parameter& p, std::span<const double> values);
+  /// The numbers of a weight in the backend's format: its own, or those that its codes stand for, until another weight
+  /// of this kind ("bias") is asked for. Null for a parameter that does not exist.
+  const void* numbers(const Parameter* p);
   std::vector<double> get(const Tensor& t, Count elements, bool wide) const;
 
  private:
   Tensor wide_tensor(Purpose purpose, const Parameter& p);
   void draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed);
   void widen(Parameter& p);
+  void set_codes(Parameter& p, std::span<const double> values);
   void start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed);
 
+  void make_states(Parameter& p, const Plan& plan);
+  Tensor zeros(Purpose purpose, Bytes bytes);
+
+  const Arch arch_;
   Backend& backend_;
   Arena& arena_;
+  Optimizer optimizer_ = Optimizer::adam;
+  bool short_states_ = false;
+  Tensor coded_moments_;
   std::deque<Parameter> all_;
   std::map<std::string, Parameter*, std::less<>> by_name_;
+  std::map<std::string, Unpacked, std::less<>> numbers_;  ///< of codes, by kind
 };
 
 }  // namespace llmcalc::model

@@ -12,9 +12,11 @@ namespace llmcalc::validate {
 struct CaseModel {
   static constexpr std::uint64_t seed = 1;  ///< of drawn weights
 
-  CaseModel(const Case& c, model::Number number, const Where& where)
+  /// coded: it holds weights and cache as inference does, in the plan's formats.
+  CaseModel(const Case& c, model::Number number, const Where& where, bool coded)
       : backend(where.make(number)),
-        t(c.arch, *backend, {.plan = c.plan, .numerics = c.numerics}, c.load ? std::nullopt : std::optional(seed)) {
+        t(c.arch, *backend, {.plan = c.plan, .numerics = c.numerics, .coded = coded},
+          c.load ? std::nullopt : std::optional(seed)) {
     if (c.load) c.load(t);
   }
 

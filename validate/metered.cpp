@@ -18,7 +18,7 @@ using Wall = std::chrono::steady_clock;
 struct Training : CaseModel {
   std::vector<model::Batch> batches;
   Training(const Case& c, const Where& where)
-      : CaseModel(c, number_of(c.plan.precision), where), batches(random_step(c.arch, c.plan, 1)) {
+      : CaseModel(c, number_of(c.plan.precision), where, false), batches(random_step(c.arch, c.plan, 1)) {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
@@ -36,7 +36,7 @@ struct Generation : CaseModel {
   std::vector<std::int64_t> ids;
   std::optional<model::Cache> cache;
   Generation(const Case& c, const Where& where)
-      : CaseModel(c, number_of(c.plan.precision), where),
+      : CaseModel(c, number_of(c.plan.precision), where, true),
         plan(c.plan),
         context(add(c.plan.prompt, c.plan.generate)),
         ids(random_batch(c.arch, mul(c.plan.batch, context), 1).ids),

@@ -5,6 +5,7 @@
 #include "calc/memory.hpp"
 #include "calc/program.hpp"
 #include "calc/train.hpp"
+#include "model/forward.hpp"
 
 namespace llmcalc::validate {
 namespace {
@@ -24,6 +25,8 @@ struct Layer {
   KeptByOperator kept{};
   TensorId choice = no_tensor;  ///< of an indexer, which later layers read
   Bytes handed_on{};            ///< to later layers, which read it again where all layers run again
+  bool whole = false;           ///< it runs again whole, as one with the segments from `from` to `to`
+  std::size_t from = 0, to = 0;
 };
 
 /// What an operator of a module's input keeps of the result before it: the head before has kept that already.
@@ -52,6 +55,21 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   return all;
 }
 
+/// Says which segments run again whole: blocks behind the embedding, alone or in groups, and blocks of modules alone.
+void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
+  const auto size = static_cast<std::size_t>(recomputes_groups(plan) ? plan.recompute_layers : 1);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Layer& s = all[i];
+    s.from = s.to = i;
+    if (s.kind != SegmentKind::block) continue;
+    s.whole = s.mtp ? plan.recompute == Recompute::full && !recomputes_block(plan)
+                    : model::runs_again(plan, static_cast<Count>(i) - 1);
+    if (s.mtp) continue;
+    s.from = i - (i - 1) % size;
+    s.to = std::min(s.from + size - 1, static_cast<std::size_t>(layers));
+  }
+}
+
 /// Every layer of the model in order: embedding, blocks, head, and modules. In a decoding step an encoder's have no
 /// operators.
 std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) {
@@ -68,6 +86,7 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
   for (Count k = 0; k < step.mtp; ++k)
     for (const Layer& kind : kinds)
       if (kind.mtp) all.push_back(kind);
+  mark_whole(all, plan, arch.layers);
   return all;
 }
 
@@ -77,18 +96,27 @@ void forward_order(std::vector<Entry>& order, const Layer& s, Direction d) {
   for (const Op& op : s.ops) order.push_back(entry(op, d));
 }
 
-/// Last operator first; what recomputation runs again comes just before it is needed.
+/// Last operator first; what selective recomputation runs again comes just before it is needed.
 void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan) {
-  if (s.kind == SegmentKind::block && plan.recompute == Recompute::full) forward_order(order, s, Direction::recompute);
   for (std::size_t i = s.ops.size(); i-- > 0;) {
     if (plan.recompute == Recompute::selective && s.again[i]) order.push_back(entry(s.ops[i], Direction::recompute));
     order.push_back(entry(s.ops[i], Direction::backward));
   }
 }
 
-void add_kept(Ledger& l, const Layer& s, const Plan& plan) {
-  if (s.kind == SegmentKind::block && plan.recompute == Recompute::full) {
-    l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
+/// Backward of every segment, the last first; what runs again whole does so before the last of its group.
+void backward_order(std::vector<Entry>& order, const std::vector<Layer>& all, const Plan& plan) {
+  for (std::size_t i = all.size(); i-- > 0;) {
+    if (all[i].whole && i == all[i].to)
+      for (std::size_t k = all[i].from; k <= i; ++k) forward_order(order, all[k], Direction::recompute);
+    backward_order(order, all[i], plan);
+  }
+}
+
+/// Of segments that run again whole, the input of the first is kept, and what later layers read.
+void add_kept(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
+  if (s.whole) {
+    if (is_first) l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
     for (const Op& op : s.ops)
       if (!op.in_place() && op.out == s.choice)
         l.kept[std::string(op.name)] += result_bytes(op.shape, plan.precision).value;
@@ -114,16 +142,18 @@ Ledger predicted_training(const Arch& arch, const Plan& plan) {
              {"peak", m.peak.value},           {"parameters", m.parameters}};
   const Pricing p = pricing(plan, Phase::training);
   const std::vector<Layer> all = layers(arch, plan, training_step(plan));
-  for (const Layer& s : all) {
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    const Layer& s = all[at];
     forward_order(l.order, s, Direction::forward);
-    add_kept(l, s, plan);
+    add_kept(l, s, plan, at == s.from);
+    const bool again = plan.recompute != Recompute::full || s.whole;
     for (std::size_t i = 0; i < s.ops.size(); ++i) {
       add_flops(l.forward, s.ops[i], forward(s.ops[i], p));
       add_flops(l.backward, s.ops[i], backward(s.ops[i], p));
-      if (s.again[i]) add_flops(l.recompute, s.ops[i], forward(s.ops[i], p));
+      if (s.again[i] && again) add_flops(l.recompute, s.ops[i], forward(s.ops[i], p));
     }
   }
-  for (std::size_t i = all.size(); i-- > 0;) backward_order(l.order, all[i], plan);
+  backward_order(l.order, all, plan);
   return l;
 }
 

@@ -18,13 +18,13 @@ void refuse(const std::string& what) { throw InputError("the reference transform
 void check_plan(const Case& c, const Where& where) {
   const Plan& p = c.plan;
   if (c.layout != Layout{}) refuse("it runs on one device; leave out --gpus, --tp and the other options of ranks");
-  if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16)
-    refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
-  if (p.weight_precision != p.precision)
-    refuse("its weights have the --precision of the rest; leave out --weight-precision");
+  if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16 && p.precision != dtypes::fp16)
+    refuse("--precision " + std::string(p.precision.name()) + " is neither fp32, bf16 nor fp16");
+  if (!where.on_processor)
+    if (const std::string lack = where.make(model::Number::f32)->lacks_of(p); !lack.empty())
+      refuse("the GPU's kernels have no " + lack + "; give --device cpu");
   if (p.mtp > 0 && !where.on_processor)
     refuse("a GPU runs no modules for further tokens; leave out --mtp or give --device cpu");
-  if (p.kv_precision != p.precision) refuse("its cache has the --precision of the rest; leave out --kv-precision");
   if (p.memory_utilization < 1)
     refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
   if (p.params_in_6n != ParamsIn6N::total)
@@ -35,27 +35,53 @@ void check_plan(const Case& c, const Where& where) {
 
 void check_training(const Case& c) {
   const Plan& p = c.plan;
-  if (c.numerics.score_cap > 0 || c.numerics.logit_cap > 0)
-    refuse("it does not train a model that caps its scores or logits; add --infer");
-  if (p.optimizer != Optimizer::adam && p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd)
-    refuse("it knows the optimizers adam, momentum and sgd");
+  if (training_weights(p) != p.precision)
+    refuse("it trains weights of the --precision; leave out --weight-precision, or add --infer");
+  if (c.numerics.score_cap > 0 && p.attention == AttentionImpl::naive)
+    refuse("naive attention keeps no scores, which the gradient of their cap needs; give --attention flash");
   if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
-  if (p.state_precision != dtypes::fp32)
-    refuse(std::string("its optimizer states are float32; ") +
-           (p.master ? "leave out --state-precision" : "with --master none give --state-precision fp32 too"));
+  if (p.state_precision != dtypes::fp32 && p.state_precision != dtypes::bf16)
+    refuse("its optimizer states are float32 or bfloat16; " +
+           std::string(p.master ? "leave out --state-precision"
+                                : "with --master none give --state-precision fp32 or bf16 too"));
   if (p.logits.chunks != 1 || p.logits.format == LogitFormat::with_gradient)
     refuse("its logits are there whole and once; give --logits fp32 or compute");
   if (trains_adapters(p)) refuse("it trains the whole model; leave out --lora");
   if (!p.documents.empty()) refuse("a sequence is one document to it; leave out --documents");
   if (p.offload.any()) refuse("it holds all on its device; leave out --offload");
   if (!p.frozen.empty()) refuse("it trains the whole model; leave out --freeze");
-  if (recomputes_partly(p))
-    refuse("it recomputes nothing, the attention core or every layer; give --recompute none, selective or full");
+  if (selected_modules(p) != RecomputeModules() && p.recompute_modules != RecomputeModule::core)
+    refuse("of a block's modules it recomputes the attention core alone; give --recompute none, selective or full");
+  if (recomputes_groups(p) && !model::runs_again_in_groups(c.arch))
+    refuse("layers of this model read what others made, and groups of them are not run again; give --recompute full");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
+}
+
+/// Formats that weights and cache have in inference.
+void check_formats(const Case& c) {
+  const Plan& p = c.plan;
+  if (p.weight_precision.any_held())
+    refuse(
+        "it holds every tensor of a component in the component's format, and this checkpoint does not; give a "
+        "--weight-precision");
+  const model::ParameterFormats format = model::parameter_formats(c.arch, p);
+  for (const model::ParameterShape& s : model::parameter_shapes(c.arch, p.mtp)) format(s);
+  if (!p.kv_cache) return;
+  bool groups = false;
+  for (const DType t : {p.kv_precision.keys, p.kv_precision.values}) {
+    if (t != p.precision && !model::can_code(t))
+      refuse("--kv-precision " + std::string(t.name()) + " has no codes here; give int8 or fp8, for example");
+    groups = groups || t.format().group > 0;
+  }
+  if (p.mla == Mla::expanded && (groups || !p.kv_precision.uniform()))
+    refuse(
+        "the rows of expanded latent heads hold keys and values here, without groups; leave out --mla, or give "
+        "--kv-precision int8 or fp8");
 }
 
 /// Passes that verify drafts append several tokens to every cache at once.
 void check_inference(const Case& c) {
+  check_formats(c);
   if (c.plan.mtp == 0) return;
   const auto check_layer = [&](const LayerKind& layer) {
     for (const Op& op : block_ops(c.arch, layer, {})) {
@@ -85,12 +111,12 @@ Bytes peak(const Case& c, const Parts& parts) {
 
 /// One training step or one generation on a fresh model.
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
-  CaseModel m(c, number, where);
+  CaseModel m(c, number, where, false);
   m.t.weights().make_trainable(c.plan);
   return measured_training(m.t, CaseModel::seed);
 }
 Ledger run_inference(const Case& c, model::Number number, const Where& where) {
-  CaseModel m(c, number, where);
+  CaseModel m(c, number, where, true);
   return measured_inference(m.t, CaseModel::seed);
 }
 
@@ -105,7 +131,10 @@ void add_core(Verdict& v, const char* part, const Ledger& measured) {
 
 }  // namespace
 
-model::Number number_of(DType t) { return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16; }
+model::Number number_of(DType t) {
+  if (t == dtypes::fp16) return model::Number::f16;
+  return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16;
+}
 
 Case as_trained(Case c) {
   if (c.plan.mla == Mla::absorbed) c.plan.mla = Mla::automatic;

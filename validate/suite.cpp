@@ -25,14 +25,14 @@ const std::vector<Factor> all_factors{
     {"biases", {"none", "attention", "MLP", "all"}},
     {"head", {"tied", "untied", "untied with bias"}},
     {"embedding", {"plain", "normed", "narrow"}},
-    {"numbers", {"fp32", "bf16"}},
+    {"numbers", {"fp32", "bf16", "fp16"}},
     {"core", {"flash", "naive"}},
     {"softmax store", {"minimal", "seed"}},
     {"GLU store", {"all", "fused", "recompute"}},
     {"statistics", {"kept", "made again"}},
     {"dropout", {"off", "on"}},
-    {"recompute", {"none", "selective", "full"}},
-    {"optimizer", {"Adam", "momentum", "SGD"}},
+    {"recompute", {"none", "selective", "full", "the first layer", "groups of two layers"}},
+    {"optimizer", {"Adam", "momentum", "SGD", "Lion", "Adafactor", "Muon", "8-bit Adam"}},
     {"latent core", {"auto", "absorbed", "expanded"}},
     {"KV cache", {"kept", "none"}},
     {"logits", {"fp32", "compute"}},
@@ -46,6 +46,9 @@ const std::vector<Factor> all_factors{
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
     {"further tokens", {"none", "a module", "two modules with norm, table and head of their own"}},
+    {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq"}},
+    {"keys and values", {"as computed", "fp8", "int8 and q4_0", "q8_0"}},
+    {"optimizer states", {"fp32", "bf16"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -166,6 +169,10 @@ Choice possible(Choice c) {
   if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are alike,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
+  if (c[cache] == 1) c[cache_format] = 0;
+  const bool is_alone = c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5;
+  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;          // layers of a group read its input alone
+  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are coded as one, without groups
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has none
@@ -194,14 +201,33 @@ std::vector<Choice> covering_array() {
   return rows;
 }
 
+namespace {
+
+/// The factors that a backend may lack a level of.
+constexpr std::array lackable{weight_format, cache_format, optimizer, states, precision, middle_layer, activation,
+                              last_layer,    streams,      stack,     keys,   experts,   position,     further};
+
+/// The choice with the plain level of each factor that is a reason of what is lacking, or of all that could be.
+Choice without(Choice c, const std::function<std::string(const Case&)>& lacks) {
+  const auto plain = [](Choice of, Which factor) {
+    of[factor] = 0;
+    return possible(of);
+  };
+  for (int round = 0; round < 2; ++round)
+    for (const Which factor : lackable) {
+      const std::string lack = lacks(make_case(c));
+      if (lack.empty()) return c;
+      if (const Choice tried = plain(c, factor); round == 1 || lacks(make_case(tried)) != lack) c = tried;
+    }
+  return c;
+}
+
+}  // namespace
+
 std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys, experts, position, further})
-      if (lacks && !lacks(make_case(c)).empty()) {
-        c[usual] = 0;
-        c = possible(c);
-      }
+    if (lacks) c = without(c, lacks);
     cases.push_back(make_case(c));
   }
   return cases;

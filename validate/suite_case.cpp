@@ -231,6 +231,9 @@ void set_stack(Arch& a, const Choice& c) {
   a.tied_head = false;
 }
 
+/// Of the suite's levels, the first being that of the rest.
+const std::array cache_formats{CacheFormats(), CacheFormats(dtypes::fp8), CacheFormats(*dtype("int8"), *dtype("q4_0")),
+                               CacheFormats(*dtype("q8_0"))};
 /// Modules with the last layer's mixer and MLP.
 void set_modules(Arch& a, const Choice& c) {
   if (c[further] == 0) return;
@@ -245,16 +248,21 @@ Plan make_plan(const Choice& c) {
   p.batch = 2;
   p.prompt = 5;
   p.generate = is_encoder(c) ? 0 : 4;
-  p.kv_precision = p.precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.kv_precision = p.precision = std::array{dtypes::fp32, dtypes::bf16, dtypes::fp16}[c[precision]];
   p.weight_precision = p.precision;
-  p.state_precision = dtypes::fp32;
+  if (c[weight_format] > 0) p.weight_precision = *dtype(factors()[weight_format].levels[c[weight_format]]);
+  if (c[cache_format] > 0) p.kv_precision = cache_formats[c[cache_format]];
+  p.state_precision = c[states] == 0 ? dtypes::fp32 : dtypes::bf16;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
   p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;
   p.glu_store = static_cast<GluStore>(c[glu_store]);
   p.norm_stats = c[statistics] == 0;
   p.dropout = c[dropout] == 1;
-  p.recompute = static_cast<Recompute>(c[recompute]);
-  p.optimizer = std::array{Optimizer::adam, Optimizer::momentum, Optimizer::sgd}[c[optimizer]];
+  p.recompute = static_cast<Recompute>(std::min<std::size_t>(c[recompute], 2));
+  if (c[recompute] == 3) p.recompute_method = RecomputeMethod::block;
+  if (c[recompute] == 4) p.recompute_layers = 2;
+  p.optimizer = std::array{Optimizer::adam,      Optimizer::momentum, Optimizer::sgd,     Optimizer::lion,
+                           Optimizer::adafactor, Optimizer::muon,     Optimizer::adam8bit}[c[optimizer]];
   p.mla = static_cast<Mla>(c[mla]);
   p.kv_cache = c[cache] == 0;
   p.logits.format = c[logits] == 0 ? LogitFormat::fp32 : LogitFormat::compute;
@@ -314,9 +322,26 @@ void enlarge(Mixer& m, Count times) {
 
 }  // namespace
 
+namespace {
+
+/// The plan in what machines are calibrated for and times are predicted of: float32 and bfloat16 throughout, updates
+/// that are a pass over memory, layers that all run again or none.
+void make_plain(Plan& p) {
+  if (p.precision == dtypes::fp16) p.precision = dtypes::bf16;
+  p.kv_precision = p.precision;
+  p.weight_precision = p.precision;
+  p.state_precision = dtypes::fp32;
+  p.recompute_method = RecomputeMethod::uniform;
+  p.recompute_layers = 1;
+  if (p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd) p.optimizer = Optimizer::adam;
+}
+
+}  // namespace
+
 Case enlarged(const Case& small) {
   constexpr Count times = 32;
   Case c = small;
+  make_plain(c.plan);
   Arch& a = c.arch;
   for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &a.local.reach.tokens,
                    &a.mlp_width, &a.moe.width, &a.moe.latent_width, &a.moe.shared_width, &a.laurel_rank,

@@ -38,7 +38,10 @@ enum Which : std::size_t {
   streams,
   stack,
   keys,
-  further
+  further,
+  weight_format,
+  cache_format,
+  states
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }

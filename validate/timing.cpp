@@ -97,7 +97,7 @@ std::vector<Timing> joined(const std::string& part, const std::map<Key, double>&
 
 std::vector<Timing> timed_training(const Case& asked, const Device& device, int repeats, const Where& where) {
   const Case c = as_trained(asked);
-  CaseModel m(c, number_of(c.plan.precision), where);
+  CaseModel m(c, number_of(c.plan.precision), where, false);
   const std::unique_ptr<model::Backend>& backend = m.backend;
   model::Transformer& t = m.t;
   t.weights().make_trainable(c.plan);
@@ -127,7 +127,7 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
 
 std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const Where& where) {
   const Plan& p = c.plan;
-  CaseModel m(c, number_of(p.precision), where);
+  CaseModel m(c, number_of(p.precision), where, true);
   const std::unique_ptr<model::Backend>& backend = m.backend;
   model::Transformer& t = m.t;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;

@@ -50,11 +50,12 @@ struct KeySums {
 };
 
 /// Gradients of one row's query, and its share of the keys' and values', from the row's probabilities p before and
-/// after dropout and dp = do . v: ds = p (dp - sum p dp) scale; `keep`: the dropout factors.
+/// after dropout and dp = do . v: ds = p (dp - sum p dp) scale; `keep`: the dropout factors; `slope`: what a cap of the
+/// scores s leaves of their gradient, 1 - (s / cap)^2.
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
-  Aligned<W> p, dropped, ds, keep, dq, dq_rope;
+  Aligned<W> p, dropped, ds, keep, slope, dq, dq_rope;
 
   void resize(Count n, const Core<T>& c) {
     const std::size_t size = static_cast<std::size_t>(n);
@@ -64,6 +65,18 @@ struct RowGradient {
     keep.assign(size, W(1));
     dq.assign(static_cast<std::size_t>(c.plain()), W(0));
     dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
+  }
+  /// From the capped scores, which are in p.
+  void find_slope(Count n, W most) {
+    slope.resize(p.size());
+    const W inverse = W(1) / most;
+    lanes<W>(0, n, [=, s = p.data(), to = slope.data()](Count j) {
+      const W share = s[j] * inverse;
+      to[j] = W(1) - share * share;
+    });
+  }
+  void multiply_by_slope(Count n) {
+    lanes<W>(0, n, [=, from = slope.data(), to = ds.data()](Count j) { to[j] = to[j] * from[j]; });
   }
   /// Propagates ds of these keys to q and k, and to what relative positions add, and their p to v.
   void spread(const Core<T>& c, Count i, const Keys& keys, const T* d_o, KeySums<T>& sums, void* relative) {
@@ -164,6 +177,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const T *mine = o + row * s.v_dim, *d = d_o + row * s.v_dim;
       r.resize(n, c);
       c.scores(i, keys, r.p.data());
+      if (in.cap > 0) r.find_slope(n, number<W>(in.cap));
       exponentials(n, log_sum_exp[row], r.p.data());
       if (drop.p > 0) throw_dice(drop, c.row(i), keys, r.keep.data());
       for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(keys[j]));
@@ -173,6 +187,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const W mean = s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; })
                               : sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });
       lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
+      if (in.cap > 0) r.multiply_by_slope(n);
       r.spread(c, i, keys, d, sums, to.relative);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
       write_query(c, to, i, r);

@@ -8,13 +8,14 @@
 
 #include "model/cpu/altup.hpp"
 #include "model/cpu/attention.hpp"
+#include "model/cpu/coded.hpp"
 #include "model/cpu/convolution.hpp"
 #include "model/cpu/experts.hpp"
 #include "model/cpu/factor.hpp"
 #include "model/cpu/indexer.hpp"
 #include "model/cpu/linear.hpp"
 #include "model/cpu/norm.hpp"
-#include "model/cpu/optimizer.hpp"
+#include "model/cpu/optimizers.hpp"
 #include "model/cpu/own_experts.hpp"
 #include "model/cpu/pointwise.hpp"
 #include "model/cpu/pool.hpp"
@@ -49,9 +50,11 @@ class Cpu final : public Backend {
   }
   void release(void* data, Bytes bytes) override { pool_.give(data, bytes); }
   Bytes number() const override { return Bytes(sizeof(T)); }
+  DType format() const override { return std::is_same_v<T, fp16> ? dtypes::fp16 : Backend::format(); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
   bool computes(const Numerics&) const override { return true; }
+  std::string lacks_of(const Plan&) const override { return {}; }
   Bytes capacity() const override { return Bytes(mul(::sysconf(_SC_PHYS_PAGES), ::sysconf(_SC_PAGE_SIZE))); }
   void upload(Out to, const void* from, Bytes bytes) override {
     std::memcpy(to, from, static_cast<std::size_t>(bytes.value));
@@ -270,6 +273,14 @@ class Cpu final : public Backend {
     log_sums != nullptr ? LLMCALC_ISA::loss_gradient(s, targets, scale, n(logits), w(log_sums))
                         : LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
   }
+  void capped_loss(const Loss& s, const std::int64_t* targets, In logits, double* mean) override {
+    *mean = LLMCALC_ISA::capped_loss(s, targets, w(logits));
+  }
+  void capped_loss_gradient(const Loss& s, const std::int64_t* targets, double scale, double most, Out logits,
+                            In log_sums) override {
+    log_sums != nullptr ? LLMCALC_ISA::capped_loss_gradient(s, targets, scale, most, n(logits), w(log_sums))
+                        : LLMCALC_ISA::capped_loss_gradient(s, targets, scale, most, w(logits), w(log_sums));
+  }
   void add_share(double share, const double* x, double* sum) override { *sum += share * *x; }
   void add_mean(Count count, In x, double* to) override {
     double sum = 0;
@@ -282,6 +293,13 @@ class Cpu final : public Backend {
       for (Count t = 0; t < p.queries; ++t)
         std::copy_n(n(x) + (s * p.queries + t) * x_stride, width,
                     n(to) + (s * capacity + (p.past + t) % capacity) * row);
+  }
+
+  void encode(const CodedShape& s, Count rows, In x, Out codes) override {
+    LLMCALC_ISA::encode(s, rows, n(x), static_cast<std::byte*>(codes));
+  }
+  void decode(const CodedShape& s, Count first, Count rows, In codes, Out x) override {
+    LLMCALC_ISA::decode(s, first, rows, static_cast<const std::byte*>(codes), n(x));
   }
 
   void square_sums(Updates all, double* sums) override {
@@ -298,13 +316,48 @@ class Cpu final : public Backend {
   }
   void adamw(Updates all, const AdamW& o) override {
     if (!is_factor(o.factor)) return;
-    for (const ParameterUpdate& p : all)
-      LLMCALC_ISA::adamw(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), w(p.first), w(p.second));
+    for (const ParameterUpdate& p : all) adamw(p, o);
   }
   void sgd(Updates all, const Momentum& o) override {
     if (!is_factor(o.factor)) return;
     for (const ParameterUpdate& p : all)
-      LLMCALC_ISA::sgd(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), w(p.first));
+      with_states(p, [&](auto* velocity, auto*) {
+        LLMCALC_ISA::sgd(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), velocity);
+      });
+  }
+  void lion(Updates all, const Lion& o) override {
+    if (!is_factor(o.factor)) return;
+    for (const ParameterUpdate& p : all)
+      with_states(p, [&](auto* m, auto*) {
+        LLMCALC_ISA::lion(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), m);
+      });
+  }
+  void adafactor(Updates all, const Adafactor& o) override {
+    if (!is_factor(o.factor)) return;
+    for (const ParameterUpdate& p : all)
+      if (p.out == 0)
+        LLMCALC_ISA::adafactor(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), w(p.second));
+      else
+        each_matrix(p, [&](Count g, Count at, W* master) {
+          LLMCALC_ISA::adafactor(p.out, p.in, decayed(o, p), w(In(p.gradient)) + at, n(p.weight) + at, master,
+                                 w(p.first) + g * p.out, w(p.second) + g * p.in);
+        });
+  }
+  void muon(Updates all, const Muon& o) override {
+    if (!is_factor(o.others.factor)) return;
+    for (const ParameterUpdate& p : all)
+      if (p.out == 0)
+        adamw(p, o.others);
+      else
+        with_states(p, [&](auto* velocity, auto*) {
+          each_matrix(p, [&](Count, Count at, W* master) {
+            LLMCALC_ISA::muon(p.out, p.in, decayed(o, p), w(In(p.gradient)) + at, n(p.weight) + at, master,
+                              velocity + at);
+          });
+        });
+  }
+  void adamw_in_8_bits(Updates all, const AdamW& o, Out moments) override {
+    if (is_factor(o.factor)) LLMCALC_ISA::adamw_in_8_bits<T>(all, o, b(moments));
   }
   Count beside() const override {
     if constexpr (std::is_same_v<T, Counted>) return Counted::tally.beside();
@@ -318,6 +371,26 @@ class Cpu final : public Backend {
   }
 
  private:
+  /// f(first, second) of a parameter's states as what they are stored in.
+  template <typename F>
+  static void with_states(const ParameterUpdate& p, const F& f) {
+    if constexpr (std::is_same_v<W, float>)
+      if (p.short_states) return f(static_cast<bf16*>(p.first), static_cast<bf16*>(p.second));
+    f(w(p.first), w(p.second));
+  }
+  static void adamw(const ParameterUpdate& p, const AdamW& o) {
+    with_states(p, [&](auto* first, auto* second) {
+      LLMCALC_ISA::adamw(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), first, second);
+    });
+  }
+  /// f(matrix, its first number, its master) of every matrix of a parameter.
+  template <typename F>
+  static void each_matrix(const ParameterUpdate& p, const F& f) {
+    for (Count g = 0; g < p.groups; ++g) {
+      const Count at = mul(g, p.out, p.in);
+      f(g, at, p.master != nullptr ? w(p.master) + at : nullptr);
+    }
+  }
   template <typename Settings>
   static Settings decayed(Settings o, const ParameterUpdate& p) {
     if (!p.decays) o.decay = 0;

@@ -70,6 +70,35 @@ void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, W* 
   });
 }
 
+/// The loss of capped logits, which stay as they are.
+template <typename W>
+double capped_loss(const Loss& s, const std::int64_t* targets, const W* logits) {
+  std::vector<double> each_row(static_cast<std::size_t>(s.rows));
+  each<W>(s.rows, s.vocabulary * 4, [&](Count r) {
+    const W* x = logits + r * s.vocabulary;
+    const W norm = log_sum_exp(s.vocabulary, x, behind(s, r));
+    if (has_target(targets[r])) each_row[static_cast<std::size_t>(r)] = static_cast<double>(norm - x[targets[r]]);
+  });
+  return mean_of(each_row, targets);
+}
+
+/// Through the cap: d tanh(u) = 1 - tanh(u)^2. Without log_sums they are found again.
+template <typename T>
+void capped_loss_gradient(const Loss& s, const std::int64_t* targets, double scale, double most, T* logits,
+                          const Wide<T>* log_sums) {
+  using W = Wide<T>;
+  each<T>(s.rows, s.vocabulary * 4, [=](Count r) {
+    T* x = logits + r * s.vocabulary;
+    const bool known = has_target(targets[r]);
+    const W f = number<W>(known ? scale : 0), inverse = number<W>(1 / most), one = number<W>(1);
+    const W norm = log_sums != nullptr ? log_sums[r] : log_sum_exp(s.vocabulary, x, behind(s, r));
+    const auto slope = [=](W y) { return f * (one - (y * inverse) * (y * inverse)); };
+    const W target = known ? wide(x[targets[r]]) : W(0);
+    put_lanes(0, s.vocabulary, x, false, [=](Count i) { return exp_of(wide(x[i]) - norm) * slope(wide(x[i])); });
+    if (known) x[targets[r]] = static_cast<T>((exp_of(target - norm) - one) * slope(target));
+  });
+}
+
 template <typename T>
 double loss(const Loss& s, const std::int64_t* targets, const T* logits, Wide<T>* log_sums) {
   std::vector<double> each_row(static_cast<std::size_t>(s.rows));

@@ -9,7 +9,8 @@
 
 namespace llmcalc::model {
 
-// float32 and bfloat16: each is defined by model/cpu/instantiate.cpp, compiled for that instruction set.
+// float32, bfloat16 and half precision: each is defined by model/cpu/instantiate.cpp, compiled for that instruction
+// set.
 namespace portable {
 std::unique_ptr<Backend> make(Number number, bool poison);
 std::unique_ptr<Backend> make_reference(Number number, bool poison);  ///< the others: model/cpu/reference.cpp
@@ -38,6 +39,7 @@ std::vector<Kernels> kernels() {
     all.push_back({"avx512", avx512::make});
 #endif
 #ifdef LLMCALC_AVX2
+  // Every processor with AVX2 has F16C, too, which Clang 14 cannot be asked for.
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back({"avx2", avx2::make});
 #endif
   all.push_back({"portable", portable::make});
@@ -54,7 +56,7 @@ std::vector<std::string_view> instruction_sets() {
 
 std::unique_ptr<Backend> make_cpu(Number number, bool poison) {
   const char* const only = std::getenv("LLMCALC_ISA");
-  const bool runs = number == Number::f32 || number == Number::bf16;
+  const bool runs = number != Number::f64 && number != Number::counted;
   for (const Kernels& k : kernels())
     if (only == nullptr || k.instruction_set == only) return (runs ? k.make : portable::make_reference)(number, poison);
   throw InputError(

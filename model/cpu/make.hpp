@@ -9,7 +9,7 @@
 
 namespace llmcalc::model {
 
-enum class Number : std::uint8_t { f32, bf16, f64, counted };
+enum class Number : std::uint8_t { f32, bf16, f16, f64, counted };
 
 /// The instruction sets that the kernels are compiled for and this processor has, best first; the last is "portable".
 std::vector<std::string_view> instruction_sets();

@@ -60,7 +60,9 @@ void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
 }
 
 template <typename T>
-inline constexpr Number format_of = std::is_same_v<T, float> ? Number::f32 : Number::bf16;
+inline constexpr Number format_of = std::is_same_v<T, float>  ? Number::f32
+                                    : std::is_same_v<T, bf16> ? Number::bf16
+                                                              : Number::f16;
 
 /// oneDNN's matmul compiles a product for each shape, which takes a millisecond or so; in float32 its sgemm needs none.
 template <typename T>

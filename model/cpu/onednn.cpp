@@ -79,7 +79,8 @@ Library& library() {
 dnnl_memory_desc_t matrix(Library& l, Number format, Count rows, Count columns, Count stride, bool transposed) {
   dnnl_memory_desc_t d{};
   const dnnl_dims_t size = {rows, columns}, strides = {transposed ? 1 : stride, transposed ? stride : 1};
-  l.memory_desc_init_by_strides(&d, 2, size, format == Number::bf16 ? dnnl_bf16 : dnnl_f32, strides);
+  const dnnl_data_type_t halves = format == Number::bf16 ? dnnl_bf16 : dnnl_f16;
+  l.memory_desc_init_by_strides(&d, 2, size, format == Number::f32 ? dnnl_f32 : halves, strides);
   return d;
 }
 

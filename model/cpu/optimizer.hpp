@@ -39,9 +39,9 @@ void store(W from, T* to) {
 }
 
 /// AdamW (Loshchilov, Hutter 2017, arXiv:1711.05101) with bias correction. `master`: wide weights of which `weight`
-/// holds the rounded copy; absent: `weight` itself.
-template <typename T>
-void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* m, Wide<T>* v) {
+/// holds the rounded copy; absent: `weight` itself. M: of the moments.
+template <typename T, typename M>
+void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m, M* v) {
   using W = Wide<T>;
   const double step = static_cast<double>(o.step);
   const W b1 = number<W>(o.beta1), b2 = number<W>(o.beta2), epsilon = number<W>(o.epsilon);
@@ -50,10 +50,10 @@ void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master
   const W bias1 = number<W>(1 / (1 - std::pow(o.beta1, step))), bias2 = number<W>(1 / (1 - std::pow(o.beta2, step)));
   const auto step_from = [&](auto* stored) {
     everywhere<T>(n, [=](Count i) {
-      const W first = b1 * m[i] + c1 * g[i], second = b2 * v[i] + c2 * g[i] * g[i];
+      const W first = b1 * wide(m[i]) + c1 * g[i], second = b2 * wide(v[i]) + c2 * g[i] * g[i];
       const W next = wide(stored[i]) * shrink - rate * (first * bias1) / (sqrt_of(second * bias2) + epsilon);
-      m[i] = first;
-      v[i] = second;
+      store(first, m + i);
+      store(second, v + i);
       store(next, stored + i);
       store(next, weight + i);
     });
@@ -62,8 +62,8 @@ void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master
 }
 
 /// velocity = momentum velocity + g; w -= rate velocity. Without a velocity: plain gradient descent.
-template <typename T>
-void sgd(Count n, const Momentum& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* velocity) {
+template <typename T, typename M>
+void sgd(Count n, const Momentum& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
   using W = Wide<T>;
   const W rate = number<W>(o.rate), keep = number<W>(o.momentum), shrink = number<W>(1 - o.rate * o.decay);
   const auto step_from = [&](auto* stored) {
@@ -75,8 +75,9 @@ void sgd(Count n, const Momentum& o, const Wide<T>* g, T* weight, Wide<T>* maste
       });
     else
       everywhere<T>(n, [=](Count i) {
-        velocity[i] = keep * velocity[i] + g[i];
-        const W next = wide(stored[i]) * shrink - rate * velocity[i];
+        const W faster = keep * wide(velocity[i]) + g[i];
+        const W next = wide(stored[i]) * shrink - rate * faster;
+        store(faster, velocity + i);
         store(next, stored + i);
         store(next, weight + i);
       });

@@ -36,8 +36,8 @@ LLMCALC_INLINE W greatest_of(Count n, const X* x) {
 }
 
 /// The greatest of n 16-bit numbers by their bits, which as signed integers have the same order, negatives reversed.
-template <typename W>
-LLMCALC_INLINE W greatest_of(Count n, const bf16* x) {
+template <typename W, typename X>
+requires(sizeof(X) == 2) LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   const auto ordered = [](std::int16_t bits) { return static_cast<std::int16_t>(bits ^ ((bits >> 15) & 0x7fff)); };
   std::int16_t most = std::numeric_limits<std::int16_t>::min();
 #pragma omp simd reduction(max : most)
@@ -45,7 +45,7 @@ LLMCALC_INLINE W greatest_of(Count n, const bf16* x) {
     const std::int16_t next = ordered(static_cast<std::int16_t>(x[i].bits));
     most = next > most ? next : most;
   }
-  bf16 greatest;
+  X greatest;
   greatest.bits = static_cast<std::uint16_t>(ordered(most));
   return wide(greatest);
 }

@@ -8,6 +8,10 @@
 
 #include "model/cpu/parallel.hpp"
 
+#if defined(__AVX512F__) || defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 namespace llmcalc::model::LLMCALC_ISA {
 
 /// Floats per register. GCC keeps wider vectors in memory.
@@ -40,6 +44,21 @@ LLMCALC_INLINE Floats<n> take(const bf16* from) {
   typename VectorOf<n>::Halves bits;
   std::memcpy(&bits, from, sizeof bits);
   return std::bit_cast<Floats<n>>(__builtin_convertvector(bits, typename VectorOf<n>::Words) << 16U);
+}
+
+template <Count n>
+LLMCALC_INLINE Floats<n> take(const fp16* from) {
+#if defined(__AVX512F__)
+  if constexpr (n == 16)
+    return std::bit_cast<Floats<n>>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+#endif
+#if defined(__F16C__)
+  if constexpr (n == 8)
+    return std::bit_cast<Floats<n>>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#endif
+  Floats<n> v;
+  for (Count i = 0; i < n; ++i) v[i] = wide(from[i]);
+  return v;
 }
 
 /// The sum of n floats: halves are added to each other until four are left.

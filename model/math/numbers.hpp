@@ -1,6 +1,6 @@
 #pragma once
-/// The kinds of number that the transformer runs in: float, double, bf16 (stored in 16 bits, computed in float) and
-/// Counted (a double that counts what is done with it).
+/// The kinds of number that the transformer runs in: float, double, bf16 and fp16 (stored in 16 bits, computed in
+/// float) and Counted (a double that counts what is done with it).
 
 #include <bit>
 #include <cstdint>
@@ -19,6 +19,28 @@ struct bf16 {
     bits = static_cast<std::uint16_t>((u & 0x7fffffffU) > 0x7f800000U ? (u >> 16U) | 0x40U : rounded);
   }
   LLMCALC_HD explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
+};
+
+/// IEEE 754 half precision in memory: 1 sign, 5 exponent and 10 mantissa bits, rounded to nearest, ties to even;
+/// numbers below 2^-14 have fewer bits, and 65520 and more are infinite. No branches, so that loops vectorise.
+struct fp16 {
+  std::uint16_t bits = 0;
+  fp16() = default;
+  LLMCALC_HD explicit fp16(float f) {
+    const std::uint32_t u = std::bit_cast<std::uint32_t>(f), size = u & 0x7fffffffU;
+    const std::uint32_t rounded = (size + 0xc8000fffU + ((size >> 13U) & 1U)) >> 13U;  // exponent - 112
+    // The sum's last bits are worth 2^-24, a half's smallest step: the addition rounds.
+    const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3f000000U;
+    const std::uint32_t large = size > 0x7f800000U ? 0x7e00U : 0x7c00U;
+    const std::uint32_t finite = size < 0x38800000U ? tiny : rounded;
+    bits = static_cast<std::uint16_t>((size < 0x47800000U ? finite : large) | (u >> 16U & 0x8000U));
+  }
+  LLMCALC_HD explicit operator float() const {
+    const std::uint32_t u = bits, size = (u & 0x7fffU) << 13U;
+    // An exponent of all ones, infinite or no number, stays one; others grow by 112.
+    const std::uint32_t scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
+    return std::bit_cast<float>((size < 0x0f800000U ? scaled : size | 0x7f800000U) | (u & 0x8000U) << 16U);
+  }
 };
 
 /// Two numbers as bf16 in one word, the first in its lower half: how tensor cores take them.
@@ -79,6 +101,10 @@ struct WideOf {
 };
 template <>
 struct WideOf<bf16> {
+  using type = float;
+};
+template <>
+struct WideOf<fp16> {
   using type = float;
 };
 template <typename T>

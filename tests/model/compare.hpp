@@ -43,9 +43,12 @@ struct Kind {
   const char* name;
   double rounding;
 };
-/// bf16 has 8 bits of mantissa: 2^-9 = 0.002 at each rounding, of which a pass of two layers has some tens in a row.
-inline constexpr Kind kinds[] = {
-    {model::Number::f32, "float32", 1e-5}, {model::Number::bf16, "bf16", 0.03}, {model::Number::f64, "double", 1e-12}};
+/// bf16 has 8 bits of mantissa: 2^-9 = 0.002 at each rounding, of which a pass of two layers has some tens in a row;
+/// fp16 has 11, and fewer of what is small.
+inline constexpr Kind kinds[] = {{model::Number::f32, "float32", 1e-5},
+                                 {model::Number::bf16, "bf16", 0.03},
+                                 {model::Number::f16, "fp16", 0.03 / 6},
+                                 {model::Number::f64, "double", 1e-12}};
 
 /// A model on a backend of its own, its weights scrambled: the same for the same variant, format and seed.
 struct Run {
@@ -83,7 +86,9 @@ inline Numbers weights(model::Transformer& t) {
 inline Numbers loss_and_gradients(const Variant& v, model::Number number, bool poison = false) {
   Run r(v, number, poison);
   r.make_trainable();
-  Numbers all{r.t.gradients(tiny_batch(v.arch, v.plan, 5), 1, nullptr)};
+  // Gradients below 2^-14 have fewer bits in fp16, so that its loss is scaled, as everybody's is who trains in it.
+  const double scale = number == model::Number::f16 ? 256 : 1;
+  Numbers all{r.t.gradients(tiny_batch(v.arch, v.plan, 5), scale, nullptr)};
   const Numbers g = gradients(r.t);
   all.insert(all.end(), g.begin(), g.end());
   return all;

@@ -1,5 +1,6 @@
 // Prediction and execution agree: the same operators in the same order, the same bytes, the same FLOPs.
 
+#include "model/forward.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
 #include "tests/model/tiny.hpp"
@@ -38,11 +39,12 @@ void same(const Ledger& predicted, const Ledger& measured) {
   CHECK(predicted.order.size() == measured.order.size());
 }
 
-/// f(variant, backend) for every variant in both formats.
+/// f(variant, backend) for every variant in every format that the processor, or the GPU, runs.
 template <typename F>
 void each_variant(test::MakeBackend make, F f) {
-  for (const auto& [number, format] :
-       {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
+  std::vector formats{std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}};
+  if (make == static_cast<test::MakeBackend>(model::make_cpu)) formats.push_back({model::Number::f16, dtypes::fp16});
+  for (const auto& [number, format] : formats)
     for (test::Variant v : test::variants(*make(number, false))) {
       v.plan.kv_precision = v.plan.precision = format;
       v.plan.weight_precision = v.plan.precision;
@@ -108,6 +110,54 @@ TEST_CASE("training holds, does and orders what is predicted with logits in the 
 
 TEST_CASE("generation holds, does and orders exactly what is predicted", "[contract]") {
   each_variant(model::make_cpu, generate_as_predicted);
+}
+
+TEST_CASE("training holds, does and orders what is predicted where some layers run again, or groups of them",
+          "[contract]") {
+  for (test::Variant v : test::variants()) {
+    const std::unique_ptr<model::Backend> backend = model::make_cpu(model::Number::f32, true);
+    v.plan.kv_precision = v.plan.precision = dtypes::fp32;
+    v.plan.weight_precision = v.plan.precision;
+    v.plan.recompute = Recompute::full;
+    for (const RecomputeMethod method : {RecomputeMethod::block, RecomputeMethod::uniform})
+      for (const Count layers : {1, 2, 3}) {
+        v.plan.recompute_method = method;
+        v.plan.recompute_layers = layers;
+        if (recomputes_groups(v.plan) && !model::runs_again_in_groups(v.arch)) continue;
+        INFO(v.name << ", " << layers << (method == RecomputeMethod::block ? " first" : " in a group"));
+        train_as_predicted(v, *backend);
+      }
+  }
+}
+
+TEST_CASE("training keeps what is predicted of every optimizer, in states of both formats", "[contract]") {
+  for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()})
+    for (const Optimizer optimizer : {Optimizer::adam, Optimizer::momentum, Optimizer::sgd, Optimizer::lion,
+                                      Optimizer::adafactor, Optimizer::muon, Optimizer::adam8bit})
+      for (const DType state : {dtypes::fp32, dtypes::bf16}) {
+        test::Variant v{"", arch, test::tiny_plan()};
+        v.plan.kv_precision = v.plan.precision = dtypes::bf16;
+        v.plan.weight_precision = v.plan.precision;
+        v.plan.optimizer = optimizer;
+        v.plan.state_precision = state;
+        INFO("optimizer " << static_cast<int>(optimizer) << ", states in " << state.name());
+        train_as_predicted(v, *model::make_cpu(model::Number::bf16, true));
+      }
+}
+
+TEST_CASE("a model in codes holds, does and orders exactly what is predicted", "[contract]") {
+  std::size_t turn = 0;
+  constexpr std::array formats{"int8", "mxfp4", "nvfp4", "gptq-g32", "fp8", "q5_1", "nf4-dq", "fp8-block"};
+  constexpr std::array caches{"int8", "fp8", "q8_0", "mxfp8", "bf16"};
+  for (test::Variant v : test::generating_variants()) {
+    const std::unique_ptr<model::Backend> backend = model::make_cpu(model::Number::f32, true);
+    v.plan.precision = dtypes::fp32;
+    v.plan.weight_precision = *dtype(formats[turn % formats.size()]);
+    v.plan.kv_precision = *dtype(caches[turn++ % caches.size()]);
+    INFO(v.name << ", " << v.plan.kv_precision.keys.name() << ", turn " << turn);
+    model::Transformer t(v.arch, *backend, {.plan = v.plan, .coded = true}, 7);
+    same(predicted_inference(v.arch, v.plan), measured_inference(t, 3));
+  }
 }
 
 TEST_CASE("training by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda][long]") {

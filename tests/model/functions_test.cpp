@@ -119,3 +119,47 @@ TEST_CASE("bfloat16 rounds to nearest, ties to even, and keeps what is no number
   CHECK(std::isnan(wide(bf16(no_number))));
   CHECK(std::isnan(wide(bf16(std::bit_cast<float>(0x7f800001U)))));
 }
+
+namespace {
+
+/// The nearest half of x, ties to even: its bits, from arithmetic in double.
+std::uint16_t half_of(float x) {
+  const std::uint16_t sign = std::signbit(x) ? 0x8000 : 0;
+  const double size = std::fabs(static_cast<double>(x));
+  if (std::isinf(x) || size >= 65520) return sign | 0x7c00;
+  // Neighbours are 2^-10 of their power of two apart, or 2^-24 below 2^-14; nearbyint rounds ties to even.
+  const int power = std::max(size > 0 ? std::ilogb(size) : -14, -14);
+  const double steps = std::nearbyint(std::ldexp(size, 10 - power));
+  return static_cast<std::uint16_t>(sign + ((power + 14) << 10) + static_cast<int>(steps));
+}
+
+}  // namespace
+
+TEST_CASE("half precision rounds to nearest, ties to even, tiny ones, large ones and none too", "[functions]") {
+  std::size_t wrong = 0;
+  for (std::uint32_t i = 0; i < 0x10000U; ++i) {
+    fp16 half;
+    half.bits = static_cast<std::uint16_t>(i);
+    const float x = wide(half);
+    wrong += std::isnan(x) ? (i & 0x7c00U) != 0x7c00U || !std::isnan(wide(fp16(x))) : fp16(x).bits != half.bits;
+  }
+  CHECK(wrong == 0);
+  std::size_t tried = 0;
+  some_floats([&](float x) {
+    wrong += fp16(x).bits != half_of(x);
+    ++tried;
+  });
+  for (float x = 1e-9F; x < 1e6F; x *= 1.0001F) wrong += fp16(x).bits != half_of(x) || fp16(-x).bits != half_of(-x);
+  CHECK(tried > 1000);
+  CHECK(wrong == 0);
+  CHECK(fp16(1.0f).bits == 0x3c00);
+  CHECK(fp16(65504.0f).bits == 0x7bff);
+  CHECK(fp16(65519.996f).bits == 0x7bff);
+  CHECK(fp16(65520.0f).bits == 0x7c00);
+  CHECK(fp16(0x1p-24f).bits == 1);
+  CHECK(fp16(0x1p-25f).bits == 0);  // a tie: down to even
+  CHECK(fp16(0x3p-25f).bits == 2);  // a tie: up to even
+  CHECK(fp16(-unbounded).bits == 0xfc00);
+  CHECK(std::isnan(wide(fp16(no_number))));
+  CHECK(std::isnan(wide(fp16(std::bit_cast<float>(0x7f800001U)))));
+}

@@ -5,6 +5,7 @@
 
 #include "model/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
 #include "tests/model/tiny.hpp"
 #include "text/error.hpp"
 
@@ -112,14 +113,45 @@ TEST_CASE("so does every gradient of norms by 1 + w, scaled tables and scores, a
   check_gradients(v, numerics);
 }
 
-TEST_CASE("a model that caps its scores or its logits is not trained", "[gradient]") {
+TEST_CASE("so does every gradient of capped scores and logits", "[gradient]") {
+  for (const LogitFormat format : {LogitFormat::fp32, LogitFormat::compute})
+    for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()}) {
+      test::Variant v{"capped", arch, test::tiny_plan()};
+      v.plan.logits.format = format;
+      check_gradients(v, {.score_cap = 1.5, .logit_cap = 2});
+      v.plan.recompute = Recompute::selective;
+      check_gradients(v, {.score_cap = 0.7});
+    }
+}
+
+TEST_CASE("gradients of layers that run again, the first ones or in groups, are those of a run that keeps all",
+          "[gradient]") {
+  std::size_t models = 0;
+  for (const test::Variant& given : test::variants()) {
+    test::Variant v = given;
+    v.plan.recompute = Recompute::none;
+    const std::vector<double> kept = test::loss_and_gradients(v, Number::f64);
+    v.plan.recompute = Recompute::full;
+    for (const RecomputeMethod method : {RecomputeMethod::block, RecomputeMethod::uniform})
+      for (const Count layers : {1, 2}) {
+        v.plan.recompute_method = method;
+        v.plan.recompute_layers = layers;
+        if (recomputes_groups(v.plan) && !runs_again_in_groups(v.arch)) continue;
+        INFO(v.name << ", " << layers << (method == RecomputeMethod::block ? " first" : " in a group"));
+        CHECK(test::difference(test::loss_and_gradients(v, Number::f64), kept) < 1e-13);
+        ++models;
+      }
+  }
+  CHECK(models > 300);
+}
+
+TEST_CASE("a model that caps its scores is not trained with naive attention", "[gradient]") {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
   const Arch arch = test::tiny_llama();
-  const Plan plan = test::tiny_plan();
-  for (const Numerics& n : {Numerics{.score_cap = 5}, Numerics{.logit_cap = 5}}) {
-    Transformer t(arch, *cpu, {.plan = plan, .numerics = n}, 7);
-    t.weights().make_trainable(plan);
-    CHECK_THROWS_AS(t.gradients(test::tiny_batch(arch, plan, 5), 1, nullptr), InputError);
-    CHECK(std::isfinite(t.loss(test::tiny_batch(arch, plan, 5))));
-  }
+  Plan plan = test::tiny_plan();
+  plan.attention = AttentionImpl::naive;
+  Transformer t(arch, *cpu, {.plan = plan, .numerics = {.score_cap = 5}}, 7);
+  t.weights().make_trainable(plan);
+  CHECK_THROWS_AS(t.gradients(test::tiny_batch(arch, plan, 5), 1, nullptr), InputError);
+  CHECK(std::isfinite(t.loss(test::tiny_batch(arch, plan, 5))));
 }

@@ -1,4 +1,4 @@
-// Every kernel of the processor's backends in float32 and bfloat16 against the same kernel in double, on the same
+// Every kernel of the processor's backends in float32 and 16 bits against the same kernel in double, on the same
 // numbers: odd sizes, outputs that begin as NaN. The double kernels are held by finite differences (gradient_test.cpp).
 
 #include <cmath>
@@ -20,14 +20,19 @@ using test::Pair;
 
 namespace {
 
-/// f(lab, width) on the processor and where CUDA's kernels are tried, in both formats and odd widths.
+const char* name_of(Number n) {
+  return n == Number::f32 ? "float32" : n == Number::bf16 ? "bfloat16" : "half precision";
+}
+
+/// f(lab, width) on the processor and where CUDA's kernels are tried, in the formats that they have and odd widths.
 template <typename F>
 void everywhere(F f) {
   std::vector<test::MakeBackend> all = test::gpus();
   all.push_back(make_cpu);
   for (const test::MakeBackend make : all)
-    for (const Number number : {Number::f32, Number::bf16})
+    for (const Number number : {Number::f32, Number::bf16, Number::f16})
       for (const Count width : {Count{7}, Count{33}, Count{130}, Count{1000}, Count{2104}}) {
+        if (number == Number::f16 && make != static_cast<test::MakeBackend>(make_cpu)) continue;
         std::unique_ptr<Backend> tested = make(number, true);
         INFO(tested->name() << ", width " << width);
         Lab lab(number, std::move(tested));
@@ -122,7 +127,7 @@ TEST_CASE("norms and their gradients equal those in double", "[kernels]") {
 }
 
 TEST_CASE("scaling, capping and norms by 1 + w equal those in double", "[kernels]") {
-  for (const Number number : {Number::f32, Number::bf16})
+  for (const Number number : {Number::f32, Number::bf16, Number::f16})
     for (const Count width : {Count{7}, Count{130}, Count{1000}}) {
       Lab lab(number, make_cpu(number, true));
       const Count n = rows * width;
@@ -291,21 +296,32 @@ TEST_CASE("parameters of every length are updated at once, each with its own dec
   });
 }
 
-TEST_CASE("results are rounded to bfloat16 as one number is, tiny ones, infinite ones and none too", "[kernels]") {
-  std::vector<bf16> a, b;
-  for (std::uint32_t i = 0; i < 70001; ++i) {  // every bfloat16, against others of every size
+namespace {
+
+/// Products of every number of 16 bits with others of every size must be rounded as one number is.
+template <typename T>
+void check_rounding(Number number) {
+  std::vector<T> a, b;
+  for (std::uint32_t i = 0; i < 70001; ++i) {
     a.emplace_back().bits = static_cast<std::uint16_t>(i);
     b.emplace_back().bits = static_cast<std::uint16_t>(i * 40503U >> 3U);
   }
-  std::vector<bf16> y(a.size());
+  std::vector<T> y(a.size());
   const Pointwise s{.kind = PointwiseKind::multiply, .rows = 1, .width = static_cast<Count>(a.size())};
-  make_cpu(Number::bf16)->multiply(s, a.data(), b.data(), y.data());
+  make_cpu(number)->multiply(s, a.data(), b.data(), y.data());
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const float product = wide(a[i]) * wide(b[i]);
-    wrong += std::isnan(product) ? !std::isnan(wide(y[i])) : y[i].bits != bf16(product).bits;
+    wrong += std::isnan(product) ? !std::isnan(wide(y[i])) : y[i].bits != T(product).bits;
   }
   CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("results are rounded to 16 bits as one number is, tiny ones, infinite ones and none too", "[kernels]") {
+  check_rounding<bf16>(Number::bf16);
+  check_rounding<fp16>(Number::f16);
 }
 
 TEST_CASE("dropout throws the dice that the generator defines", "[kernels]") {
@@ -349,11 +365,11 @@ TEST_CASE("an instruction set that the processor lacks is refused with those it 
 }
 
 TEST_CASE("products of the backends equal those in double", "[kernels]") {
-  for (const Number number : {Number::f32, Number::bf16})
+  for (const Number number : {Number::f32, Number::bf16, Number::f16})
     // A row, a few, an odd block of our own, a size for the library, and one with many tiles.
     for (const auto& [m, n, k] : {std::tuple{1, 33, 7}, {3, 130, 33}, {33, 7, 130}, {130, 131, 137}, {300, 70, 600}})
       for (const bool wide : {false, true}) {
-        INFO((number == Number::f32 ? "float32" : "bfloat16") << ", " << m << " x " << n << " x " << k);
+        INFO(name_of(number) << ", " << m << " x " << n << " x " << k);
         Lab lab(number, make_cpu(number, true));
         const Linear s{.rows = m, .in = k, .out = n, .bias = true};
         const Count stride = k + 5;

@@ -25,7 +25,9 @@ class Lab {
   Lab(model::Number number, std::unique_ptr<model::Backend> tested)
       : tested_(std::move(tested)),
         exact_(model::make_cpu(model::Number::f64, true)),
-        tolerance_(number == model::Number::f32 ? 1e-5 : 1e-2) {}
+        tolerance_(number == model::Number::f32    ? 1e-5
+                   : number == model::Number::bf16 ? 1e-2
+                                                   : 1e-2 / 8) {}
   ~Lab() {
     for (const Taken& t : taken_) {
       tested_->release(t.pair.tested, t.tested);

@@ -57,6 +57,8 @@ TEST_CASE("every way to multiply gives the product, and nothing beside it", "[ma
           check_matmul<double, double>(s, 1e-14);
           check_matmul<bf16, bf16>(s, 5e-3);
           check_matmul<bf16, float>(s, 1e-6);
+          check_matmul<fp16, fp16>(s, 7e-4);
+          check_matmul<fp16, float>(s, 1e-6);
         }
 }
 
@@ -84,6 +86,7 @@ TEST_CASE("an expert's row has the same bits however many others it gets", "[mat
   for (const Count all : {16, 50, 400}) {
     check_rows_alike<float>(all, 70, 300), check_rows_alike<bf16>(all, 70, 300);
     check_rows_alike<float>(all, 352, 512), check_rows_alike<bf16>(all, 352, 512);
+    check_rows_alike<fp16>(all, 70, 300), check_rows_alike<fp16>(all, 352, 512);
   }
 }
 

@@ -290,8 +290,11 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
         v.plan.attention = AttentionImpl::flash;
         INFO("dropout " << dropout);
         // Naive attention rounds the probabilities, those that dropout leaves, and their gradients where it stores
-        // them: that often the room in bf16.
-        const double room = f.number == Number::bf16 ? (dropout ? 3 : 2) * f.rounding : f.rounding;
+        // them: that often the room in 16 bits. In fp16 the largest differences are a choice of experts or a side of a
+        // ReLU that rounding decides, under dropout above all.
+        double room = f.rounding;
+        if (f.number == Number::bf16) room *= dropout ? 3 : 2;
+        if (f.number == Number::f16) room *= dropout ? 8 : 2;
         CHECK(difference(naive, test::loss_and_gradients(v, f.number)) < room);
       }
   });

@@ -13,6 +13,7 @@
 #include "calc/train.hpp"
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
 #include "validate/run.hpp"
 
 using namespace llmcalc;
@@ -58,6 +59,20 @@ TEST_CASE("a backend that lacks recurrences has every case of the suite with the
     changed.insert(lacks(all[i]));
   }
   CHECK(changed == std::set<std::string>{"modules", "recurrence", "xIELU"});
+}
+
+TEST_CASE("a backend that lacks formats and optimizers has every case of the suite with the usual ones", "[suite]") {
+  const auto gpu = test::make_emulated(model::Number::f32);
+  const std::vector<Case> all = small_suite(), some = small_suite([&](const Case&c) { return gpu->lacks_of(c.plan); });
+  REQUIRE(some.size() == all.size());
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK(gpu->lacks_of(some[i].plan).empty());
+    CHECK((some[i].name == all[i].name) == gpu->lacks_of(all[i].plan).empty());
+    changed += some[i].name != all[i].name;
+  }
+  CHECK(changed > all.size() / 2);
+  CHECK(changed < all.size());
 }
 
 namespace {
