@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
-#include "presets/header/tensor_group.hpp"
+#include "presets/header/model_groups.hpp"
 #include "presets/held_formats.hpp"
 #include "presets/weight_formats.hpp"
 #include "text/names.hpp"
@@ -38,12 +39,10 @@ void add_to(Holding& h, const CheckpointTensor& t, const TensorGroup& g) {
 /// A checkpoint's tensors by component, and those beside the model.
 class Holdings {
  public:
-  Holdings(const Checkpoint& c, const Arch& a, Count predicting) {
+  Holdings(const Checkpoint& c, const ModelGroups& groups) {
     for (const CheckpointTensor& t : c.tensors) {
-      const TensorGroup g = tensor_group(t.name, predicting);
-      if (g.component == Component::lm_head && a.tied_head)
-        add_to(beside_["head tied to the token table"], t, g);
-      else if (g.component)
+      const TensorGroup g = groups.of(t);
+      if (g.component)
         add_component(*g.component, t, g);
       else
         add_to(beside_[std::string(g.name)], t, g);
@@ -75,25 +74,31 @@ class Holdings {
 }
 
 /// The number of layers in the tensors' names, those that predict further tokens left out.
-void check_layers(const ModelCard& card, const Checkpoint& c, Count predicting) {
+void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
   Count found = 0;
   for (const CheckpointTensor& t : c.tensors) {
-    const auto layer = layer_index(t.name);
-    if (!layer || !tensor_group(t.name, predicting).component) continue;
+    const auto layer = groups.layer(t);
+    const auto part = groups.of(t).component;
+    if (!layer || !part || (!is_inside_block(*part) && *part != Component::norm)) continue;
     found = std::max(found, *layer < max_layers ? *layer + 1 : max_layers + 1);
   }
   if (found != 0 && found != card.arch.layers)
     refuse(card, c, fmt::format("{} layers against {}", card.arch.layers, found));
 }
 
-void check_table(const ModelCard& card, const Checkpoint& c) {
+/// Whether the tensor is the token table, and not another table or matrix beside it.
+bool is_token_table(const CheckpointTensor& t, const TensorGroup& g) {
+  static constexpr std::array<std::string_view, 4> others{"proj", "token_type", "per_layer", "altup"};
+  return g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
+         layer_index(t.name) == std::nullopt && std::none_of(others.begin(), others.end(), [&](std::string_view other) {
+           return t.name.find(other) != std::string::npos;
+         });
+}
+
+void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
   const Arch& a = card.arch;
   for (const CheckpointTensor& t : c.tensors) {
-    const TensorGroup g = tensor_group(t.name, 0);
-    const bool table = g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
-                       layer_index(t.name) == std::nullopt && t.name.find("project") == std::string::npos &&
-                       t.name.find("token_types") == std::string::npos;
-    if (table && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
+    if (is_token_table(t, groups.of(t)) && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
       refuse(card, c,
              fmt::format("a token table of {} x {} against {}, which is {} x {}", a.vocabulary, a.embedding_width,
                          in_quotes(t.name), t.shape[0], t.shape[1]));
@@ -133,10 +138,11 @@ void tell_beside(ModelCard& card, const Holdings& all) {
 }  // namespace
 
 void add_checkpoint(ModelCard& card, const Checkpoint& c) {
-  const Count predicting = first_predicting_layer(c);
-  check_layers(card, c, predicting);
-  check_table(card, c);
-  const Holdings all(c, card.arch, predicting);
+  const Arch arch = card.arch;
+  const ModelGroups groups(c, arch);
+  check_layers(card, c, groups);
+  check_table(card, c, groups);
+  const Holdings all(c, groups);
   check_numbers(card, c, all);
   WeightFormats w = stored_formats(card, all);
   hold_bytes(w, card.arch, all.held());
