@@ -255,14 +255,17 @@ Named pooled(Pass& p, const Value& x) {
 Count head_rows(const Step& s) { return s.training ? s.tokens() : s.sequences; }
 
 /// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
-/// makes, or x itself.
+/// makes, or its final norm of all tokens, or x itself.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
   if (a.streams > 1) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   Named first;
   if (a.head.pooler) first = pooled(p, x);
-  if (!a.head.has_logits()) return a.head.pooler ? std::move(first.value) : std::move(x);
+  if (!a.head.has_logits()) {
+    if (a.head.pooler) return std::move(first.value);
+    return a.final_norm ? norm(p, "head.norm", std::move(x)) : std::move(x);
+  }
   if (a.head.pooler) p.judge(first.op, first.value);
   if (a.head.kind == HeadKind::masked_token) {
     x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
