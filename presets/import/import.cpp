@@ -276,7 +276,7 @@ ModelCard import_config(const json::Value& config, const std::string& where) {
     card = import_text(c, sees_or_hears(c));
     take_weights(card, c, c);
   }
-  card.name = card.title = model_name(c, where);
+  card.name = card.title = printable(model_name(c, where));
   card.source = where;
   return card;
 }
