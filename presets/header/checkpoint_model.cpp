@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <vector>
 
 #include "presets/header/model_groups.hpp"
 #include "presets/held_formats.hpp"
@@ -105,6 +106,56 @@ void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& 
   }
 }
 
+/// Learned numbers that a GGUF file holds as keys: the two of xIELU in each layer (llama.cpp, conversion/apertus.py).
+Count learned_in_keys(const Checkpoint& c, const Arch& a) {
+  return c.is_gguf() && a.activation == Activation::xielu ? mul(2, a.layers) : 0;
+}
+
+/// Parts that the model has and no tensor is of. Where names are not recognised, the part may be among them.
+void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
+  const ComponentBytes engine = component_numbers(card.arch);
+  const bool known = !all.beside().contains(std::string(unknown_group));
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto part = static_cast<Component>(i);
+    const Count wanted = engine[part].value;
+    if (wanted == 0 || all.of(part).tensors > 0) continue;
+    const std::string what = fmt::format("{} parameters of {} against none", wanted, component_name(part));
+    if (known) refuse(card, c, what);
+    card.caveats.push_back(fmt::format("{} and its tensors differ: {}", card.source, what));
+  }
+}
+
+/// Whether a component's tensors hold numbers, all in 16 bits or more.
+bool is_wide(const HeldTensors& t) {
+  return !t.numbers.empty() && std::all_of(t.numbers.begin(), t.numbers.end(), [](const auto& row) {
+    const DType format(row.first);
+    return format.plain() && whole_bits(format.format()) >= 16;
+  });
+}
+
+/// Where the quantisation block says a format that no tensor of a component has, the tensors' counts. Refuses a block
+/// over a checkpoint that is not quantised at all.
+void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
+  if (!card.weights) return;
+  std::vector<Component> wide;
+  bool narrow = false;
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto part = static_cast<Component>(i);
+    if (!is_narrowed(part) || (*card.weights)[part].plain() || all.of(part).tensors == 0) continue;
+    const bool unpacked = all.of(part).counted && is_wide(all.held()[part]);
+    narrow = narrow || !unpacked;
+    if (unpacked) wide.push_back(part);
+  }
+  const WeightFormats stored = most_common_formats(all.held(), card.arch);
+  for (const Component part : wide) {
+    const std::string what = fmt::format("{} of {} in the quantisation block against {}", (*card.weights)[part].name(),
+                                         component_name(part), stored[part].name());
+    if (!narrow) refuse(card, c, what);
+    card.caveats.push_back(fmt::format("{} and its tensors differ: {}, which counts", card.source, what));
+    (*card.weights)[part] = stored[part];
+  }
+}
+
 /// Numbers of every component. Where names are not recognised, their tensors may be the difference.
 void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
@@ -112,7 +163,8 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
     const Holding& h = all.of(part);
-    const Count wanted = engine[part].value;
+    const Count keys = part == Component::mlp ? learned_in_keys(c, card.arch) : 0;
+    const Count wanted = engine[part].value - keys;
     if (!h.counted || h.parameters == 0 || h.parameters == wanted) continue;
     const std::string what = fmt::format("{} parameters of {} against {}", wanted, component_name(part), h.parameters);
     if (known) refuse(card, c, what);
@@ -143,7 +195,9 @@ void add_checkpoint(ModelCard& card, const Checkpoint& c) {
   check_layers(card, c, groups);
   check_table(card, c, groups);
   const Holdings all(c, groups);
+  check_parts(card, c, all);
   check_numbers(card, c, all);
+  check_formats(card, c, all);
   WeightFormats w = stored_formats(card, all);
   hold_bytes(w, card.arch, all.held());
   card.weights = w;
