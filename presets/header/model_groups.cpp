@@ -62,6 +62,14 @@ ModelGroups::ModelGroups(const Checkpoint& c, const Arch& a)
   }
 }
 
+/// The norm and the factors of Gemma 4's router by their names in GGUF (llama.cpp, conversion/gemma.py), which are
+/// those of a quantised matrix's scales in other models.
+std::optional<Component> ModelGroups::router_part(std::string_view name) const {
+  if (!arch_.moe.router_scales) return std::nullopt;
+  if (name.ends_with(".ffn_gate_inp.scale")) return Component::norm;
+  return name.ends_with(".ffn_down_exps.scale") ? std::optional(Component::mlp) : std::nullopt;
+}
+
 std::optional<Count> ModelGroups::layer(const CheckpointTensor& t) const {
   const auto layer = layer_index(t.name);
   if (!layer || *layer > max_layers) return layer;
@@ -96,6 +104,7 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
 TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
   TensorGroup g = tensor_group(t.name, predicting_);
   if (!g.component) return g;
+  if (const auto part = router_part(t.name)) return {*part, component_name(*part)};
   // Granite 4.0 calls a dense MLP "shared_mlp" (hf granitemoehybrid), whether or not there are experts beside it.
   if (g.component == Component::shared_experts && !arch_.has_experts()) {
     g.component = Component::mlp;

@@ -19,6 +19,7 @@ class ModelGroups {
   std::optional<Count> layer(const CheckpointTensor& t) const;
 
  private:
+  std::optional<Component> router_part(std::string_view name) const;
   const Mixer* mixer(const CheckpointTensor& t) const;
   /// Why the model does not read the tensor, or nothing.
   std::optional<std::string_view> unread(const CheckpointTensor& t, const TensorGroup& g) const;

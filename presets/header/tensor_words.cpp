@@ -10,11 +10,12 @@ namespace llmcalc {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Place>, 134> known_words{{
+constexpr std::array<std::pair<std::string_view, Place>, 137> known_words{{
     {"inv_freq", Place::buffer},
     {"masked_bias", Place::buffer},
     {"position_ids", Place::buffer},
     {"tid2eid", Place::buffer},
+    {"ffn_gate_tid2eid", Place::buffer},
     {"rope_freqs", Place::rotary},
     {"rope_factors_long", Place::rotary},
     {"rope_factors_short", Place::rotary},
@@ -50,6 +51,8 @@ constexpr std::array<std::pair<std::string_view, Place>, 134> known_words{{
     {"layer_scalar", Place::norm},
     {"layer_output_scale", Place::norm},
     {"altup", Place::norm},
+    {"k_k", Place::norm},  // of RWKV-7: a norm of the removed keys, as the engine has it
+    {"time_mix_k_k", Place::norm},
     {"router", Place::router},
     {"gate", Place::router},
     {"shared_expert_gate", Place::router},
@@ -148,13 +151,14 @@ constexpr std::array<std::pair<std::string_view, Place>, 134> known_words{{
 }};
 
 /// Begins and ends of words. DeepSeek-V4 weighs its residual streams around every half of a layer, and at the end.
-constexpr std::array<std::pair<std::string_view, Place>, 10> begins{{
+constexpr std::array<std::pair<std::string_view, Place>, 11> begins{{
     {"hc_head", Place::lm_head},
     {"hc_", Place::norm},
     {"altup_", Place::norm},
     {"attn_", Place::attention},
     {"cross_attn", Place::attention},
     {"ssm_", Place::attention},
+    {"indexer", Place::attention},
     {"shortconv", Place::attention},
     {"time_mix", Place::attention},
     {"ffn_", Place::mlp},

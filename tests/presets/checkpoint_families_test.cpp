@@ -217,6 +217,7 @@ TEST_CASE("names of single families tell their groups", "[checkpoint][families]"
   // fla-hub/rwkv7-*
   CHECK(group("model.embeddings.weight") == "embedding");
   CHECK(group("model.layers.0.attn.x_r") == "attention");
+  CHECK(group("model.layers.0.attn.k_k") == "norm");
   CHECK(group("model.layers.0.ffn.key.weight") == "mlp");
   // nvidia/Nemotron-H, LiquidAI/LFM2-8B-A1B
   CHECK(group("backbone.layers.0.mixer.up_proj.weight") == "mlp");
