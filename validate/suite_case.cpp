@@ -211,7 +211,8 @@ Plan make_plan(const Choice& c) {
   p.batch = 2;
   p.prompt = 5;
   p.generate = is_encoder(c) ? 0 : 4;
-  p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.kv_precision = p.precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.weight_precision = p.precision;
   p.state_precision = dtypes::fp32;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
   p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;
@@ -298,7 +299,8 @@ Case gpt2_case(const Arch& gpt2) {
   p.global_batch = 1;
   p.prompt = 64;
   p.generate = 64;
-  p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
+  p.kv_precision = p.precision = dtypes::fp32;
+  p.weight_precision = p.precision;
   return {"GPT-2 124M", gpt2, p};
 }
 
