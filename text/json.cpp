@@ -105,16 +105,16 @@ class Builder : public nlohmann::json_sax<Value> {
 
   struct Level {
     Value* value;
-    std::unordered_set<std::size_t> hashes;  ///< of a large object's keys, whose list would take long to search
+    std::unordered_set<std::string> keys;  ///< of a large object, whose list would take long to search
 
     /// Whether the object has the key; a large one remembers it.
     bool has(const std::string& key) {
       const auto& list = value->get_ref<const Value::object_t&>();
-      const std::hash<std::string> hash;
-      if (list.size() == 16)
-        for (const auto& [known, ignored] : list) hashes.insert(hash(known));
-      if (list.size() >= 16 && hashes.insert(hash(key)).second) return false;
-      return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == key; });
+      if (list.size() < 16)
+        return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == key; });
+      if (keys.empty())
+        for (const auto& [known, ignored] : list) keys.insert(known);
+      return !keys.insert(key).second;
     }
   };
 
