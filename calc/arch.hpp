@@ -71,7 +71,7 @@ inline constexpr auto choices<Activation> =
 enum class HeadKind : std::uint8_t {
   next_token,    ///< logits of every position: vocabulary x hidden
   masked_token,  ///< the same behind a dense layer with bias, the activation and a norm (BERT)
-  none           ///< no logits: an encoder whose result is used as it is
+  none           ///< no logits: an encoder or a decoder whose result is used as it is (embeddings of texts)
 };
 template <>
 inline constexpr auto choices<HeadKind> =

@@ -84,6 +84,8 @@ inline constexpr std::array formats{
     Format{"q5_0",         0,  32,   176, 0, 0, 0, Peak::none, true,  false, "GGUF, 22 bytes per 32"},
     Format{"q5_1",         0,  32,   192, 0, 0, 0, Peak::none, true,  false, "GGUF, 24 bytes per 32"},
     Format{"q8_0",         0,  32,   272, 0, 0, 0, Peak::none, true,  false, "GGUF, 34 bytes per 32"},
+    Format{"q1_0",         0, 128,   144, 0, 0, 0, Peak::none, true,  false, "GGUF, 18 bytes per 128"},
+    Format{"q2_0",         0,  64,   144, 0, 0, 0, Peak::none, true,  false, "GGUF, 18 bytes per 64"},
     Format{"q2_k",         0, 256,   672, 0, 0, 0, Peak::none, true,  false, "GGUF, 84 bytes per 256"},
     Format{"q3_k",         0, 256,   880, 0, 0, 0, Peak::none, true,  false, "GGUF, 110 bytes per 256"},
     Format{"q4_k",         0, 256,  1152, 0, 0, 0, Peak::none, true,  false, "GGUF, 144 bytes per 256"},

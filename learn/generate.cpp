@@ -155,6 +155,7 @@ void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, 
   if (a.is_encoder_decoder())
     throw InputError("the model answers a text that its encoder reads and continues none; give a decoder alone");
   if (a.bidirectional) throw InputError("the model sees later tokens and continues no text; give a decoder");
+  if (!a.head.has_logits()) throw InputError("the model has no head and continues no text; give one with a head");
   if (prompt.empty()) throw InputError("the prompt has no token; give a text of at least one character");
   if (o.tokens < 0) throw InputError(fmt::format("{} tokens are out of range; give 0 or more", o.tokens));
   if (o.beams < 1) throw InputError(fmt::format("{} beams are out of range; give 1 or more", o.beams));

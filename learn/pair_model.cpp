@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 
 #include "learn/pair_merges.hpp"
@@ -45,7 +46,8 @@ class PairModel {
   void read_vocabulary(const json::Object& vocabulary) {
     for (const auto& [token, id] : vocabulary.value().get_ref<const json::Value::object_t&>()) {
       if (!id.is_number_unsigned()) refuse(fmt::format("token {} has no whole number", in_quotes(token)));
-      const auto n = static_cast<Count>(std::min<std::uint64_t>(id.get<std::uint64_t>(), 0xffffffffU));
+      constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Count>::max());
+      const auto n = static_cast<Count>(std::min(id.get<std::uint64_t>(), most));
       const std::string symbol = bytewise_ ? bytes_of_letters(token) : token;
       names.set_text(n, bytewise_ ? symbol : spoken_token(token), where_);
       names.ids.emplace(token, static_cast<std::int32_t>(n));

@@ -1,9 +1,13 @@
 #include "learn/trained_model.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "learn/checkpoint.hpp"
 #include "learn/model_folder.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc::model {
 namespace {
@@ -31,6 +35,11 @@ Plan plan_of(const TrainedModel& m) {
 }
 
 std::unique_ptr<TrainedModel> trained_model(const std::string& path) {
+  if (lower(path).ends_with(".gguf"))
+    throw InputError(
+        fmt::format("'{}' is a GGUF file, whose weights are not run here; give the folder of the model's "
+                    "safetensors, or a file of 'llmcalc learn'",
+                    path));
   const std::string folder = downloaded_folder(path);
   if (folder.empty()) return std::make_unique<Checkpoint>(path);
   return std::make_unique<ModelFolder>(folder);

@@ -306,7 +306,7 @@ Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
 }
 
 /// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
-/// makes, or x itself.
+/// makes, or its final norm of all tokens, or x itself.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
@@ -316,7 +316,10 @@ Value head(Pass& p, Value x) {
   if (a.hyper_connected()) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   Named first;
   if (a.head.pooler) first = pooled(p, x);
-  if (!a.head.has_logits()) return a.head.pooler ? std::move(first.value) : std::move(x);
+  if (!a.head.has_logits()) {
+    if (a.head.pooler) return std::move(first.value);
+    return a.final_norm ? norm(p, "head.norm", std::move(x)) : std::move(x);
+  }
   if (a.head.pooler) p.judge(first.op, first.value);
   if (a.head.kind == HeadKind::masked_token) {
     x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));

@@ -67,12 +67,12 @@ class Shapes {
     if (a_.altup) matrix("head.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
     if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
     if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
-    if (!a_.head.has_logits()) return;
     if (a_.head.kind == HeadKind::masked_token) {
       matrix("head.transform", a_.hidden, a_.hidden, true);
       norm("head.transform_norm");
     }
     if (a_.final_norm) norm("head.norm");
+    if (!a_.head.has_logits()) return;
     if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
     if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);
     if (a_.head_bias) vector("head.logits.bias", a_.vocabulary, Start::zero);

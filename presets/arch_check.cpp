@@ -112,12 +112,20 @@ void check_direction(const Arch& a, const Check& check) {
   }
 }
 
+/// Whether nothing but a norm or a pooler may stand behind the last layer.
+bool has_plain_end(const Arch& a) {
+  return a.streams == 1 && a.residual_block == 0 && a.embedding_width == a.hidden && !a.is_encoder_decoder() &&
+         a.mtp.modules == 0;
+}
+
 void check_head(const Arch& a, const Check& check) {
   check.that(a.head.has_logits() || (!a.tied_head && !a.head_bias),
              "the head's kind is none, so it is neither tied nor biased; say false");
-  check.that(a.head == ModelHead{} || !a.final_norm,
+  check.that(a.head == ModelHead{} || a.head == ModelHead{.kind = HeadKind::none} || !a.final_norm,
              "an encoder's head has no norm before it; the norm's \"final\" must be false");
-  check.that(a.head.has_logits() || a.is_encoder(), "a decoder without logits cannot be; give the head another kind");
+  check.that(a.head.has_logits() || has_plain_end(a),
+             "a model without logits has one residual stream, a token table as wide as the model, no decoder behind an "
+             "encoder and no modules for further tokens; give the head another kind");
   check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's result; add the pooler");
   check.that(a.head.kind != HeadKind::masked_token || a.embedding_width == a.hidden,
              "a masked_token head needs an embedding as wide as the model");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 #include "presets/header/checkpoint_model.hpp"
@@ -96,13 +97,11 @@ void add_quantization(Document& config) {
   }
 }
 
-/// The config.json of a checkpoint of safetensors: in its folder.
-std::string config_beside(const Checkpoint& c) {
+/// The config.json in a checkpoint's folder, if there is one.
+std::optional<std::string> config_beside(const Checkpoint& c) {
   const fs::path config = fs::path(c.files.front()).parent_path() / "config.json";
   std::error_code failed;
-  if (fs::is_regular_file(config, failed)) return config.string();
-  throw InputError(
-      fmt::format("'{}' holds tensors, which say no architecture; put the model's config.json beside it", c.where));
+  return fs::is_regular_file(config, failed) ? std::optional(config.string()) : std::nullopt;
 }
 
 /// The config.json of a file or beside it, with its quantisation block.
@@ -112,8 +111,62 @@ Document whole_config(const std::string& path) {
   return config;
 }
 
+/// A size of an architecture, for two that should be the same.
+struct NamedSize {
+  std::string_view name;
+  Count (*of)(const Arch&);
+};
+/// Converters of GGUF keep these; some cut or pad the vocabulary.
+constexpr std::array kept_sizes{
+    NamedSize{"layers", [](const Arch& a) { return a.layers; }},
+    NamedSize{"channels", [](const Arch& a) { return a.hidden; }},
+    NamedSize{"heads", [](const Arch& a) { return a.heads; }},
+    NamedSize{"KV heads", [](const Arch& a) { return a.kv_heads; }},
+    NamedSize{"channels of a head", [](const Arch& a) { return a.head_dim; }},
+    NamedSize{"channels of an MLP", [](const Arch& a) { return a.mlp_width; }},
+    NamedSize{"experts", [](const Arch& a) { return a.moe.experts; }},
+};
+
+/// The architecture in a config.json; nothing where it is none that is known, which a GGUF file beside it does not
+/// need.
+std::optional<Arch> arch_in(const std::string& config) {
+  try {
+    const Document d = whole_config(config);
+    return import_config(d.value, d.where).arch;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+void refuse_other_model(const Document& own, const std::string& config) {
+  const std::optional<Arch> said = arch_in(config);
+  if (!said) return;
+  const Arch held = import_config(own.value, own.where).arch;
+  for (const NamedSize& size : kept_sizes)
+    if (size.of(*said) != size.of(held))
+      throw InputError(fmt::format("{} and the keys of '{}' disagree: {} {} against {}; they are of different models",
+                                   config, own.where, size.of(*said), size.name, size.of(held)));
+}
+
+/// What a GGUF file's keys say, or where these do not suffice the config.json beside it.
+Document described_gguf(const Checkpoint& c) {
+  const std::optional<std::string> beside = config_beside(c);
+  if (!beside) return {c.where, gguf_config(c)};
+  std::optional<Document> own;
+  try {
+    own = Document{c.where, gguf_config(c)};
+  } catch (const InputError&) {
+    return whole_config(*beside);
+  }
+  refuse_other_model(*own, *beside);
+  return *own;
+}
+
 Document checkpoint_config(const Checkpoint& c) {
-  return c.is_gguf() ? Document{c.where, gguf_config(c)} : whole_config(config_beside(c));
+  if (c.is_gguf()) return described_gguf(c);
+  if (const auto config = config_beside(c)) return whole_config(*config);
+  throw InputError(
+      fmt::format("'{}' holds tensors, which say no architecture; put the model's config.json beside it", c.where));
 }
 
 /// What config and headers of a checkpoint say together.

@@ -72,9 +72,9 @@ void check_generates(const Request& r, Parts parts) {
         fmt::format("{} has an encoder, whose keys and values every decoding step reads from the cache; "
                     "leave --no-kv-cache out",
                     r.model.name));
-  if (!r.model.arch.is_encoder()) return;
-  throw InputError(fmt::format("{} is an encoder: it reads a text and generates none; ask for its training{}",
-                               r.model.name,
+  if (r.model.arch.head.has_logits() && !r.model.arch.is_encoder()) return;
+  throw InputError(fmt::format("{} {}: it reads a text and generates none; ask for its training{}", r.model.name,
+                               r.model.arch.is_encoder() ? "is an encoder" : "has no head",
                                r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 

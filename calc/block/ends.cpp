@@ -62,7 +62,6 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   if (a.hyper_connected()) x = gathered_streams(b, x, rows);
   if (w.of_model) {
     if (a.head.pooler) add_pooled(b);
-    if (!a.head.has_logits()) return b.ops();
     if (a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
     x = mixed_residual(b, "head.mix", x, rows);
   }
@@ -75,6 +74,7 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
               Split::tokens, x);
   const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};
+  if (w.of_model && !a.head.has_logits()) return b.ops();
   x = b.add("head.logits", Component::lm_head, logits, Split::column, x);
   if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
   return b.ops();
@@ -82,7 +82,7 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
 }  // namespace
 
 OpList head_ops(const Arch& a, const Step& s) {
-  const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
+  const Count rows = s.training || s.verifies || !a.head.has_logits() ? s.tokens() : s.sequences;
   return head(
       a, s, rows,
       {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias, .of_model = true, .read_later = s.mtp > 0});

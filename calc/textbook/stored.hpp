@@ -381,13 +381,19 @@ class StoredTable {
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
   }
 
+  /// What the pooler or the last norm reads; nothing reads what they make.
+  void without_logits() {
+    if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
+    if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+  }
+
   void head() {
     const ModelHead& h = a_.head;
     if (h.pooler) {  // before tanh; behind it, for two logits; what a loss reads besides those of the vocabulary
       const N result = h.sentence_pair ? N(2) : s_.D;
       once(Tokens::first, true, N(h.sentence_pair ? 2 : 1) * s_.D + (h.has_logits() ? result : N(0)));
     }
-    if (!h.has_logits()) return h.pooler ? once(Tokens::mine, true, s_.D) : void();
+    if (!h.has_logits()) return without_logits();
     if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, act of it
       once(Tokens::mine, true, N(3) * s_.D);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));

@@ -36,7 +36,7 @@ struct PredictedText {
 
 PredictedText predicted_text(const model::Tokenizer& tokenizer, const std::string& path) {
   const std::string text = file_text(path);
-  model::refuse_unless_utf8(text, "'" + path + "'");
+  model::refuse_unless_utf8(text, path);
   PredictedText p{tokenizer.encode(text), 0};
   if (p.tokens.size() < 2) throw InputError(fmt::format("'{}' has fewer than two tokens; give a longer text", path));
   p.bytes = static_cast<Count>(text.size()) - static_cast<Count>(tokenizer.decode(std::span(p.tokens).first(1)).size());

@@ -185,6 +185,10 @@ LearnRequest settled(const Arguments& a) {
   if (r.model.arch.bidirectional)
     throw InputError(fmt::format(
         "{} sees later tokens, and a model learns here to predict the next one; give --model a decoder", r.model.name));
+  if (!r.model.arch.head.has_logits())
+    throw InputError(
+        fmt::format("{} has no head, and a model learns here to predict the next token; give --model one with a head",
+                    r.model.name));
   model::refuse_beyond_memory(model::learning_memory(r.model.arch, model::learning_plan(r.settings, r.precision)),
                               "learning this model with this batch", "give a smaller --model, --batch or --seq",
                               r.where.room());

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <vector>
 
-#include "presets/header/tensor_group.hpp"
+#include "presets/header/model_groups.hpp"
 #include "presets/held_formats.hpp"
 #include "presets/weight_formats.hpp"
 #include "text/counted.hpp"
@@ -39,12 +41,10 @@ void add_to(Holding& h, const CheckpointTensor& t, const TensorGroup& g) {
 /// A checkpoint's tensors by component, and those beside the model.
 class Holdings {
  public:
-  Holdings(const Checkpoint& c, const Arch& a, Count predicting) {
+  Holdings(const Checkpoint& c, const ModelGroups& groups) {
     for (const CheckpointTensor& t : c.tensors) {
-      const TensorGroup g = tensor_group(t.name, predicting);
-      if (g.component == Component::lm_head && a.tied_head)
-        add_to(beside_["head tied to the token table"], t, g);
-      else if (g.component)
+      const TensorGroup g = groups.of(t);
+      if (g.component)
         add_component(*g.component, t, g);
       else
         add_to(beside_[std::string(g.name)], t, g);
@@ -76,28 +76,84 @@ class Holdings {
 }
 
 /// The number of layers in the tensors' names, those that predict further tokens left out.
-void check_layers(const ModelCard& card, const Checkpoint& c, Count predicting) {
+void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
   Count found = 0;
   for (const CheckpointTensor& t : c.tensors) {
-    const auto layer = layer_index(t.name);
-    if (!layer || !tensor_group(t.name, predicting).component) continue;
+    const auto layer = groups.layer(t);
+    const auto part = groups.of(t).component;
+    if (!layer || !part || (!is_inside_block(*part) && *part != Component::norm)) continue;
     found = std::max(found, *layer < max_layers ? *layer + 1 : max_layers + 1);
   }
   if (found != 0 && found != card.arch.layers)
     refuse(card, c, fmt::format("{} layers against {}", card.arch.layers, found));
 }
 
-void check_table(const ModelCard& card, const Checkpoint& c) {
+/// Whether the tensor is the token table, and not another table or matrix beside it.
+bool is_token_table(const CheckpointTensor& t, const TensorGroup& g) {
+  static constexpr std::array<std::string_view, 4> others{"proj", "token_type", "per_layer", "altup"};
+  return g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
+         layer_index(t.name) == std::nullopt && std::none_of(others.begin(), others.end(), [&](std::string_view other) {
+           return t.name.find(other) != std::string::npos;
+         });
+}
+
+void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
   const Arch& a = card.arch;
   for (const CheckpointTensor& t : c.tensors) {
-    const TensorGroup g = tensor_group(t.name, 0);
-    const bool table = g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
-                       layer_index(t.name) == std::nullopt && t.name.find("project") == std::string::npos &&
-                       t.name.find("token_types") == std::string::npos;
-    if (table && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
+    if (is_token_table(t, groups.of(t)) && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
       refuse(card, c,
              fmt::format("a token table of {} x {} against {}, which is {} x {}", a.vocabulary, a.embedding_width,
                          in_quotes(t.name), t.shape[0], t.shape[1]));
+  }
+}
+
+/// Learned numbers that a GGUF file holds as keys: the two of xIELU in each layer (llama.cpp, conversion/apertus.py).
+Count learned_in_keys(const Checkpoint& c, const Arch& a) {
+  return c.is_gguf() && a.activation == Activation::xielu ? mul(2, a.layers) : 0;
+}
+
+/// Parts that the model has and no tensor is of. Where names are not recognised, the part may be among them.
+void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
+  const ComponentBytes engine = component_numbers(card.arch);
+  const bool known = !all.beside().contains(std::string(unknown_group));
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto part = static_cast<Component>(i);
+    const Count wanted = engine[part].value;
+    if (wanted == 0 || all.of(part).tensors > 0) continue;
+    const std::string what = fmt::format("{} parameters of {} against none", wanted, component_name(part));
+    if (known) refuse(card, c, what);
+    card.caveats.push_back(fmt::format("{} and its tensors differ: {}", card.source, what));
+  }
+}
+
+/// Whether a component's tensors hold numbers, all in 16 bits or more.
+bool is_wide(const HeldTensors& t) {
+  return !t.numbers.empty() && std::all_of(t.numbers.begin(), t.numbers.end(), [](const auto& row) {
+    const DType format(row.first);
+    return format.plain() && whole_bits(format.format()) >= 16;
+  });
+}
+
+/// Where the quantisation block says a format that no tensor of a component has, the tensors' counts. Refuses a block
+/// over a checkpoint that is not quantised at all.
+void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
+  if (!card.weights) return;
+  std::vector<Component> wide;
+  bool narrow = false;
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto part = static_cast<Component>(i);
+    if (!is_narrowed(part) || (*card.weights)[part].plain() || all.of(part).tensors == 0) continue;
+    const bool unpacked = all.of(part).counted && is_wide(all.held()[part]);
+    narrow = narrow || !unpacked;
+    if (unpacked) wide.push_back(part);
+  }
+  const WeightFormats stored = most_common_formats(all.held(), card.arch);
+  for (const Component part : wide) {
+    const std::string what = fmt::format("{} of {} in the quantisation block against {}", (*card.weights)[part].name(),
+                                         component_name(part), stored[part].name());
+    if (!narrow) refuse(card, c, what);
+    card.caveats.push_back(fmt::format("{} and its tensors differ: {}, which counts", card.source, what));
+    (*card.weights)[part] = stored[part];
   }
 }
 
@@ -108,7 +164,8 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
     const Holding& h = all.of(part);
-    const Count wanted = engine[part].value;
+    const Count keys = part == Component::mlp ? learned_in_keys(c, card.arch) : 0;
+    const Count wanted = engine[part].value - keys;
     if (!h.counted || h.parameters == 0 || h.parameters == wanted) continue;
     const std::string what = fmt::format("{} parameters of {} against {}", wanted, component_name(part), h.parameters);
     if (known) refuse(card, c, what);
@@ -134,11 +191,14 @@ void tell_beside(ModelCard& card, const Holdings& all) {
 }  // namespace
 
 void add_checkpoint(ModelCard& card, const Checkpoint& c) {
-  const Count predicting = first_predicting_layer(c);
-  check_layers(card, c, predicting);
-  check_table(card, c);
-  const Holdings all(c, card.arch, predicting);
+  const Arch arch = card.arch;
+  const ModelGroups groups(c, arch);
+  check_layers(card, c, groups);
+  check_table(card, c, groups);
+  const Holdings all(c, groups);
+  check_parts(card, c, all);
   check_numbers(card, c, all);
+  check_formats(card, c, all);
   WeightFormats w = stored_formats(card, all);
   hold_bytes(w, card.arch, all.held());
   card.weights = w;

@@ -176,6 +176,10 @@ std::vector<fs::path> weights_in(const fs::path& folder) {
       all.push_back(file);
   }
   std::sort(all.begin(), all.end());
+  // llama.cpp keeps a vision tower in a file of its own, beside the model's (tools/mtmd: "mmproj-F16.gguf").
+  if (all.size() > 1)
+    std::erase_if(all,
+                  [](const fs::path& f) { return lower(f.filename().string()).find("mmproj") != std::string::npos; });
   const bool indexed = std::any_of(all.begin(), all.end(), [](const fs::path& f) { return ends(f, index_ending); });
   std::erase_if(all, [&](const fs::path& f) {
     const std::string name = f.filename().string();

@@ -53,7 +53,10 @@ constexpr std::array gguf_types{of_format(0, "F32", "fp32"),
                                 of_format(30, "BF16", "bf16"),
                                 of_format(34, "TQ1_0", "tq1_0"),
                                 of_format(35, "TQ2_0", "tq2_0"),
-                                of_format(39, "MXFP4", "mxfp4")};
+                                of_format(39, "MXFP4", "mxfp4"),
+                                GgufType{40, "NVFP4", dtype("nvfp4"), 64, 36},
+                                of_format(41, "Q1_0", "q1_0"),
+                                of_format(42, "Q2_0", "q2_0")};
 
 /// A tensor and where it lies from the begin of the data.
 struct Placed {
@@ -92,10 +95,10 @@ Placed placed_tensor(GgufReader& in) {
   const auto id = in.number<std::uint32_t>();
   const auto type = gguf_type(id);
   if (!type)
-    in.refuse(
-        fmt::format("tensor {} is of type {}, which is not known (or no longer); convert the file with a current "
-                    "llama.cpp",
-                    in_quotes(name), id));
+    in.refuse(fmt::format(
+        "tensor {} is of type {}, which is not known: ggml has given it up, or it is newer than type {}, the "
+        "last that is known here; convert the file to another type",
+        in_quotes(name), id, gguf_types.back().id));
   const auto offset = in.number<std::uint64_t>();
   return {described(in, std::move(name), std::move(shape), *type), offset};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "calc/layer_set.hpp"
 #include "presets/header/gguf_model.hpp"
 #include "text/names.hpp"
 
@@ -22,10 +23,13 @@ Value common(const GgufModel& m, const GgufFamily& f) {
   const Count predicting = m.count_or("nextn_predict_layers", 0), blocks = m.count("block_count");
   if (predicting > 0 && predicting >= blocks)
     m.refuse("it has as many prediction layers as layers; the file is damaged");
+  if (blocks - predicting > max_layers)
+    m.refuse(fmt::format("expected 1 to {} layers, got {}", max_layers, blocks - predicting));
   Value c = {{"model_type", f.model_type},
              {"num_hidden_layers", blocks - predicting},
              {"hidden_size", m.count("embedding_length")},
-             {"num_attention_heads", m.count("attention.head_count")},
+             {"num_attention_heads", f.by_layer ? largest_of(m.counts("attention.head_count", blocks - predicting))
+                                                : m.count("attention.head_count")},
              {"max_position_embeddings", m.count("context_length")},
              {"vocab_size", table->shape[0]},
              {"tie_word_embeddings", m.tensor("output.weight") == nullptr}};
@@ -167,6 +171,33 @@ void minimax_m2(const GgufModel& m, Value& c) {
   c.erase("moe_intermediate_size");
 }
 
+void deepseek_indexer(const GgufModel& m, Value& c) {
+  copy(m, c, "attention.indexer.head_count", "index_n_heads");
+  copy(m, c, "attention.indexer.key_length", "index_head_dim");
+  copy(m, c, "attention.indexer.top_k", "index_topk");
+  if (!m.has("attention.indexer.types")) return;
+  c["indexer_types"] = Value::array();
+  for (const bool own : m.marks("attention.indexer.types", layers_of(c)))
+    c["indexer_types"].push_back(own ? "full" : "shared");
+}
+void deepseek32(const GgufModel& m, Value& c) {
+  deepseek2(m, c);
+  deepseek_indexer(m, c);
+}
+/// The width of value heads is no key.
+void minicpm3(const GgufModel& m, Value& c) {
+  const Count heads = m.count("attention.head_count"), width = m.side("blk.0.attn_output.weight", 1);
+  if (heads == 0 || width % heads != 0) m.refuse("the heads share no whole width; the file is damaged");
+  latent_attention(m, c, width / heads);
+}
+void hunyuan_moe(const GgufModel& m, Value& c) {
+  biased_attention(m, c);
+  experts(m, c);
+  copy(m, c, "expert_used_count", "moe_topk");
+  copy(m, c, "expert_shared_count", "num_shared_expert");
+  copy(m, c, "expert_shared_feed_forward_length", "intermediate_size");
+}
+
 constexpr std::array gguf_families{
     GgufFamily{"llama", "llama", llama},
     GgufFamily{"qwen2", "qwen2", plain},
@@ -208,6 +239,13 @@ constexpr std::array gguf_families{
     GgufFamily{"cohere2", "cohere2", window},
     GgufFamily{"deepseek", "deepseek", deepseek_experts},
     GgufFamily{"deepseek2", "deepseek_v3", deepseek2},
+    GgufFamily{"deepseek32", "deepseek_v32", deepseek32},
+    GgufFamily{"glm-dsa", "glm_moe_dsa", deepseek32},
+    GgufFamily{"mistral3", "ministral3", plain},
+    GgufFamily{"mistral4", "mistral4", deepseek2},
+    GgufFamily{"minicpm3", "minicpm3", minicpm3},
+    GgufFamily{"hunyuan-moe", "hunyuan_v1_moe", hunyuan_moe},
+    GgufFamily{"apertus", "apertus", biased_attention},
     GgufFamily{"dots1", "dots1", dots1},
     GgufFamily{"bailingmoe2", "bailing_moe_v2", bailing_moe2},
     GgufFamily{"ernie4_5-moe", "ernie4_5_moe", ernie_moe},
@@ -220,8 +258,8 @@ constexpr std::array gguf_families{
 
 std::vector<GgufFamily> all_families() {
   std::vector<GgufFamily> all(gguf_families.begin(), gguf_families.end());
-  const std::span<const GgufFamily> hybrids = gguf_hybrids();
-  all.insert(all.end(), hybrids.begin(), hybrids.end());
+  for (const std::span<const GgufFamily> others : {gguf_hybrids(), gguf_windowed(), gguf_encoders()})
+    all.insert(all.end(), others.begin(), others.end());
   return all;
 }
 
@@ -234,14 +272,14 @@ GgufFamily gguf_family(const json::Object& keys) {
   std::stable_sort(known.begin(), known.end(),
                    [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
   throw InputError(
-      fmt::format("{}: \"general.architecture\" {} is not known; the nearest are {}, {} and {}; give the model's "
-                  "config.json or an llmcalc model file",
+      fmt::format("{}: \"general.architecture\" {} is not known; the nearest are {}, {} and {}; put the model's "
+                  "config.json beside it, or give an llmcalc model file",
                   keys.where(), in_quotes(name), known[0], known[1], known[2]));
 }
 
 }  // namespace
 
-void latent_attention(const GgufModel& m, json::Value& c) {
+void latent_attention(const GgufModel& m, json::Value& c, Count value_width) {
   const bool absorbed = m.has("attention.key_length_mla");
   const Count rope = m.count("rope.dimension_count");
   const Count key = m.count(absorbed ? "attention.key_length_mla" : "attention.key_length");
@@ -250,7 +288,8 @@ void latent_attention(const GgufModel& m, json::Value& c) {
   c["kv_lora_rank"] = m.count("attention.kv_lora_rank");
   c["qk_rope_head_dim"] = rope;
   c["qk_nope_head_dim"] = key - rope;
-  c["v_head_dim"] = m.count(absorbed ? "attention.value_length_mla" : "attention.value_length");
+  c["v_head_dim"] =
+      value_width > 0 ? value_width : m.count(absorbed ? "attention.value_length_mla" : "attention.value_length");
   c["num_key_value_heads"] = c["num_attention_heads"];
   c.erase("head_dim");
 }

@@ -1,5 +1,5 @@
 // Architectures of GGUF whose layers mix tokens by recurrences or convolutions: keys by github.com/ggml-org/llama.cpp,
-// conversion/{qwen,mamba,granite,nemotron,falcon_h1,lfm2,kimi_linear}.py and gguf-py/gguf/constants.py.
+// conversion/{qwen,mamba,jamba,rwkv,granite,nemotron,falcon_h1,lfm2,kimi_linear}.py and gguf-py/gguf/constants.py.
 
 #include <array>
 
@@ -17,8 +17,6 @@ void forget_unknown_context(Value& c) {
   if (c["max_position_embeddings"] == unknown_context) c.erase("max_position_embeddings");
 }
 
-Count layers_of(const Value& c) { return c["num_hidden_layers"].get<Count>(); }
-
 /// ssm.inner_size, the width of all heads, in one of ssm.time_step_rank heads.
 Count state_head_width(const GgufModel& m) {
   const Count inner = m.count("ssm.inner_size"), heads = m.count("ssm.time_step_rank");
@@ -28,8 +26,14 @@ Count state_head_width(const GgufModel& m) {
   return inner / heads;
 }
 
-/// The largest of the numbers by layer; those of layers that lack the part are 0.
-Count largest_of(const std::vector<Count>& all) { return all.empty() ? 0 : *std::max_element(all.begin(), all.end()); }
+/// ssm.inner_size over the model's width.
+Count expansion(const GgufModel& m, const Value& c) {
+  const Count inner = m.count("ssm.inner_size"), hidden = c["hidden_size"].get<Count>();
+  if (hidden == 0 || inner % hidden != 0)
+    m.refuse(fmt::format("the recurrence's width {} is no multiple of the model's {}; give the model's config.json",
+                         inner, hidden));
+  return inner / hidden;
+}
 
 /// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count counts the heads of keys. Modules for
 /// further tokens are those that the file holds.
@@ -56,6 +60,66 @@ void mamba(const GgufModel& m, Value& c) {
   c["conv_kernel"] = m.count("ssm.conv_kernel");
   c["time_step_rank"] = m.count("ssm.time_step_rank");
   c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
+}
+
+/// "head_dim" is that of a state's heads here.
+void mamba2(const GgufModel& m, Value& c) {
+  c["num_heads"] = m.count("ssm.time_step_rank");
+  c["head_dim"] = state_head_width(m);
+  c["n_groups"] = m.count("ssm.group_count");
+  c["state_size"] = m.count("ssm.state_size");
+  c["conv_kernel"] = m.count("ssm.conv_kernel");
+  c["expand"] = expansion(m, c);
+  c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
+}
+
+/// One layer in `period` from `offset` on has a part: the layers that have it, as keys of the config say it.
+void one_in(const GgufModel& m, Value& c, const std::string& name, const std::vector<Count>& with) {
+  const Count layers = layers_of(c);
+  const Count offset = with.empty() ? 0 : with[0], period = with.size() < 2 ? layers : with[1] - with[0];
+  std::vector<Count> repeated;
+  for (Count i = offset; i < layers && !with.empty(); i += period) repeated.push_back(i);
+  if (repeated != with)
+    m.refuse(
+        fmt::format("its {} layers repeat in no period, which this program cannot price from a GGUF file; give "
+                    "the model's config.json",
+                    name));
+  c[name + "_layer_offset"] = offset;
+  c[name + "_layer_period"] = period;
+}
+
+void jamba(const GgufModel& m, Value& c) {
+  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
+  std::vector<Count> attention, sparse;
+  for (Count i = 0; i < layers_of(c); ++i) {
+    if (kv[static_cast<std::size_t>(i)] > 0) attention.push_back(i);
+    if (m.in_layer(i, "ffn_gate_inp.weight")) sparse.push_back(i);
+  }
+  if (attention.empty()) m.refuse("no layer has attention, and Jamba without it is not known; give the config.json");
+  one_in(m, c, "attn", attention);
+  c["num_key_value_heads"] = largest_of(kv);
+  c["intermediate_size"] = m.count("feed_forward_length");
+  c["mamba_expand"] = expansion(m, c);
+  c["mamba_d_state"] = m.count("ssm.state_size");
+  c["mamba_d_conv"] = m.count("ssm.conv_kernel");
+  c["mamba_dt_rank"] = m.count("ssm.time_step_rank");
+  c["mamba_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
+  c["num_experts"] = sparse.empty() ? 1 : m.count("expert_count");
+  if (sparse.empty()) return;
+  one_in(m, c, "expert", sparse);
+  copy(m, c, "expert_used_count", "num_experts_per_tok");
+}
+
+/// The norm behind the embedding is the first layer's "pre_norm".
+void rwkv7(const GgufModel& m, Value& c) {
+  c["head_dim"] = m.count("wkv.head_size");
+  c["decay_low_rank_dim"] = m.count("attention.decay_lora_rank");
+  c["a_low_rank_dim"] = m.count("attention.iclr_lora_rank");
+  c["v_low_rank_dim"] = m.count("attention.value_residual_mix_lora_rank");
+  c["gate_low_rank_dim"] = m.count("attention.gate_lora_rank");
+  c["norm_first"] = m.tensor("token_embd_norm.weight") != nullptr;
+  c["norm_bias"] = m.in_a_layer("attn_norm.bias");
+  forget_unknown_context(c);
 }
 
 /// Sizes of Mamba-2 under the names of granitemoehybrid and falcon_h1.
@@ -168,6 +232,9 @@ constexpr std::array gguf_hybrid_rows{
     GgufFamily{"qwen35", "qwen3_5_text", delta_net},
     GgufFamily{"qwen35moe", "qwen3_5_moe_text", delta_net_experts},
     GgufFamily{"mamba", "mamba", mamba},
+    GgufFamily{"mamba2", "mamba2", mamba2},
+    GgufFamily{"jamba", "jamba", jamba, true},
+    GgufFamily{"rwkv7", "rwkv7", rwkv7},
     GgufFamily{"granitehybrid", "granitemoehybrid", granite_hybrid, true},
     GgufFamily{"falcon-h1", "falcon_h1", falcon_h1},
     GgufFamily{"nemotron_h", "nemotron_h", nemotron_h, true},

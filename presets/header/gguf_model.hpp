@@ -39,6 +39,18 @@ class GgufModel {
       refuse(fmt::format("\"{}\" has {} numbers for {} layers; the file is damaged", full(key), all.size(), layers));
     return all;
   }
+  /// The layers that a list of flags marks: true, or not 0.
+  std::vector<bool> marks(std::string_view key, Count layers) const {
+    const json::Value* v = keys_.find(full(key));
+    if (v == nullptr || !v->is_array() || static_cast<Count>(v->size()) < layers)
+      refuse(fmt::format("\"{}\": expected a list of one flag per layer ({}); the file is damaged", full(key), layers));
+    std::vector<bool> all;
+    for (Count i = 0; i < layers; ++i) {
+      const json::Value& one = (*v)[static_cast<std::size_t>(i)];
+      all.push_back(one != false && one != 0);
+    }
+    return all;
+  }
   std::string text_or(const std::string& key, std::string_view otherwise) const {
     return keys_.text_or(key, otherwise);
   }
@@ -52,6 +64,17 @@ class GgufModel {
     return std::any_of(tensors_.begin(), tensors_.end(), [end = "." + name](const auto& t) {
       return t.first.starts_with("blk.") && t.first.ends_with(end);
     });
+  }
+  /// Whether the layer has a tensor of that name.
+  bool in_layer(Count layer, const std::string& name) const {
+    return tensor(fmt::format("blk.{}.{}", layer, name)) != nullptr;
+  }
+  /// The length of a tensor's rows, or their number; refused where the tensor is missing.
+  Count side(const std::string& name, std::size_t axis) const {
+    const CheckpointTensor* t = tensor(name);
+    if (t == nullptr || t->shape.size() <= axis)
+      refuse(fmt::format("tensor \"{}\" is missing or has another shape; the file is damaged", name));
+    return t->shape[axis];
   }
   [[noreturn]] void refuse(const std::string& what) const {
     throw InputError(fmt::format("{}: {}", keys_.where(), what));
@@ -79,6 +102,12 @@ inline void copy(const GgufModel& m, json::Value& config, const char* from, cons
   if (m.has(from)) config[to] = m.count(from);
 }
 
+/// The number of the model's layers, and the largest of the numbers by layer; those of layers that lack a part are 0.
+inline Count layers_of(const json::Value& config) { return config["num_hidden_layers"].get<Count>(); }
+inline Count largest_of(const std::vector<Count>& all) {
+  return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
+}
+
 inline void experts(const GgufModel& m, json::Value& c, const char* number = "num_experts") {
   copy(m, c, "expert_count", number);
   copy(m, c, "expert_used_count", "num_experts_per_tok");
@@ -86,8 +115,8 @@ inline void experts(const GgufModel& m, json::Value& c, const char* number = "nu
 }
 
 /// Sets the widths of latent attention: newer files state those of a head as key_length_mla, and the cached row's as
-/// key_length.
-void latent_attention(const GgufModel& m, json::Value& c);
+/// key_length. `value_width`: of a head's values, where no key says it.
+void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0);
 
 /// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.
 struct GgufFamily {
@@ -95,7 +124,9 @@ struct GgufFamily {
   void (*more)(const GgufModel&, json::Value&);
   bool by_layer = false;  ///< KV heads and widths of MLPs are lists by layer, which `more` reads
 };
-/// Architectures with recurrences or convolutions.
+/// Architectures with recurrences or convolutions; with lists of layers that slide; and with an encoder.
 std::span<const GgufFamily> gguf_hybrids();
+std::span<const GgufFamily> gguf_windowed();
+std::span<const GgufFamily> gguf_encoders();
 
 }  // namespace llmcalc

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_map>
 #include <vector>
 
+#include "presets/header/tensor_words.hpp"
 #include "presets/weight_formats.hpp"
 #include "text/names.hpp"
 
@@ -33,131 +33,34 @@ std::optional<Count> whole_number(std::string_view text) {
   return whole ? std::optional(n) : std::nullopt;
 }
 
-/// Groups in the order in which they are looked for: the experts' norm is a norm, and the experts' router a router.
-enum class Place : std::uint8_t {
-  buffer,
-  rotary,
-  vision,
-  prediction,
-  norm,
-  router,
-  shared_experts,
-  experts,
-  position,
-  embedding,
-  lm_head,
-  mlp_of_mixer,
-  attention,
-  mlp,
-  unknown
-};
+/// What stands before the last part of a name; "" where there is nothing.
+std::string before_last(const Segments& all) { return all.size() < 2 ? "" : all[all.size() - 2]; }
 
-constexpr std::array<std::pair<std::string_view, Place>, 78> words{{
-    {"inv_freq", Place::buffer},
-    {"masked_bias", Place::buffer},
-    {"rope_freqs", Place::rotary},
-    {"rope_factors_long", Place::rotary},
-    {"rope_factors_short", Place::rotary},
-    {"vision_tower", Place::vision},
-    {"vision_model", Place::vision},
-    {"vision_backbone", Place::vision},
-    {"visual", Place::vision},
-    {"multi_modal_projector", Place::vision},
-    {"mm_projector", Place::vision},
-    {"embed_vision", Place::vision},
-    {"embed_audio", Place::vision},
-    {"audio_tower", Place::vision},
-    {"v", Place::vision},
-    {"mm", Place::vision},
-    {"mtp", Place::prediction},
-    {"nextn", Place::prediction},
-    {"ln_1", Place::norm},
-    {"ln_2", Place::norm},
-    {"ln_f", Place::norm},
-    {"ln_attn", Place::norm},
-    {"ln_mlp", Place::norm},
-    {"router", Place::router},
-    {"gate", Place::router},
-    {"shared_expert_gate", Place::router},
-    {"e_score_correction_bias", Place::router},
-    {"ffn_gate_inp", Place::router},
-    {"ffn_gate_inp_shexp", Place::router},
-    {"exp_probs_b", Place::router},
-    {"shared_expert", Place::shared_experts},
-    {"shared_experts", Place::shared_experts},
-    {"shared_mlp", Place::shared_experts},
-    {"experts", Place::experts},
-    {"block_sparse_moe", Place::experts},
-    {"wpe", Place::position},
-    {"embed_positions", Place::position},
-    {"position_embeddings", Place::position},
-    {"position_embd", Place::position},
-    {"embed_tokens", Place::embedding},
-    {"wte", Place::embedding},
-    {"word_embeddings", Place::embedding},
-    {"tok_embeddings", Place::embedding},
-    {"embed_in", Place::embedding},
-    {"token_embd", Place::embedding},
-    {"token_types", Place::embedding},
-    {"project_in", Place::embedding},
-    {"project_out", Place::embedding},
-    {"lm_head", Place::lm_head},
-    {"embed_out", Place::lm_head},
-    {"output_layer", Place::lm_head},
-    {"up_proj", Place::mlp_of_mixer},
-    {"down_proj", Place::mlp_of_mixer},
-    {"gate_proj", Place::mlp_of_mixer},
-    {"self_attn", Place::attention},
-    {"attn", Place::attention},
-    {"attention", Place::attention},
-    {"self_attention", Place::attention},
-    {"linear_attn", Place::attention},
-    {"mamba", Place::attention},
-    {"mixer", Place::attention},
-    {"short_conv", Place::attention},
-    {"conv", Place::attention},
-    {"q_proj", Place::attention},
-    {"k_proj", Place::attention},
-    {"v_proj", Place::attention},
-    {"o_proj", Place::attention},
-    {"mlp", Place::mlp},
-    {"feed_forward", Place::mlp},
-    {"ffn", Place::mlp},
-    {"fc1", Place::mlp},
-    {"fc2", Place::mlp},
-    {"w1", Place::mlp},
-    {"w2", Place::mlp},
-    {"w3", Place::mlp},
-    {"c_fc", Place::mlp},
-    {"dense_h_to_4h", Place::mlp},
-    {"dense_4h_to_h", Place::mlp},
-}};
-
-/// The place that one part of a name tells.
-Place place_of(const std::string& segment) {
-  static const std::unordered_map<std::string_view, Place> known(words.begin(), words.end());
-  if (const auto at = known.find(segment); at != known.end()) return at->second;
-  if (segment.find("norm") != std::string::npos) return Place::norm;
-  if (segment.ends_with("_shexp")) return Place::shared_experts;
-  if (segment.ends_with("_exps")) return Place::experts;
-  if (segment.starts_with("attn_") || segment.starts_with("ssm_") || segment.starts_with("shortconv"))
-    return Place::attention;
-  return segment.starts_with("ffn_") ? Place::mlp : Place::unknown;
+/// The causal mask that GPT-2 and GPT-NeoX store, "h.0.attn.bias", and what xIELU never learns (hf apertus,
+/// activations.py), "mlp.act_fn.beta".
+bool is_buffer(const Segments& all) {
+  const std::string before = before_last(all), &last = all.back();
+  if (before == "act_fn") return last == "beta" || last == "eps";
+  return last == "bias" && (before == "attn" || before == "attention");
 }
 
-/// The causal mask that GPT-2 and GPT-NeoX store: "h.0.attn.bias".
-bool is_mask(const Segments& all) {
-  if (all.size() < 2 || all.back() != "bias") return false;
-  const std::string& before = all[all.size() - 2];
-  return before == "attn" || before == "attention";
+/// The MLP's second matrix in BERT, "layer.0.output.dense.weight"; that of attention stands below "attention".
+bool is_dense_output(const Segments& all) {
+  return all.size() > 3 && all[all.size() - 3] == "output" && before_last(all) == "dense";
 }
 
-Place place_of(const Segments& all, Count layers) {
-  Place first = Place::unknown;
+/// Gemma 4's router has a norm, "router.scale", and a factor per expert, which the engine counts with the MLP.
+Place place_beside_router(const Segments& all) {
+  if (before_last(all) != "router") return Place::unknown;
+  return all.back() == "scale" ? Place::norm : all.back() == "per_expert_scale" ? Place::mlp : Place::unknown;
+}
+
+Place place_in(const Segments& all, Count layers) {
+  if (is_buffer(all)) return Place::buffer;
+  if (const Place p = place_beside_router(all); p != Place::unknown) return p;
+  Place first = place_of_first(all.front());
   for (const std::string& s : all) first = std::min(first, place_of(s));
-  const bool head = all.front() == "output" || all.front() == "head";
-  if (head) first = std::min(first, Place::lm_head);
-  if (is_mask(all)) return Place::buffer;
+  if (is_dense_output(all)) first = std::min(first, Place::mlp);
   const auto index = std::find_if(all.begin(), all.end(), [](const std::string& s) { return whole_number(s); });
   if (first > Place::vision && layers > 0 && index != all.end() && *whole_number(*index) >= layers)
     return Place::prediction;
@@ -166,7 +69,9 @@ Place place_of(const Segments& all, Count layers) {
 
 /// A router's correction bias, and what quantised matrices store besides their numbers: scales, zeros, indices, states.
 bool is_besides(const Segments& all) {
-  static constexpr std::array<std::string_view, 22> last{"e_score_correction_bias",
+  static constexpr std::array<std::string_view, 24> last{"router_bias",
+                                                         "expert_bias",
+                                                         "e_score_correction_bias",
                                                          "exp_probs_b",
                                                          "weight_scale",
                                                          "weight_scale_inv",
@@ -190,6 +95,7 @@ bool is_besides(const Segments& all) {
                                                          "nested_quant_map"};
   const auto is_last = [&](const std::string& s) { return std::find(last.begin(), last.end(), s) != last.end(); };
   const std::string& end = all.back();
+  if (end == "bias" && before_last(all) == "gate") return true;  // of DeepSeek's own files
   if (is_last(end) || end.ends_with("_scales") || end.starts_with("bitsandbytes")) return true;
   return all.size() > 1 && is_last(all[all.size() - 2]);
 }
@@ -231,6 +137,8 @@ TensorGroup group_at(Place p) {
     case Place::mlp_of_mixer:
     case Place::mlp:
       return group(Component::mlp);
+    case Place::other_head:
+      return group(std::nullopt, "other heads");
     case Place::unknown:
       return group(std::nullopt, unknown_group);
   }
@@ -241,9 +149,9 @@ TensorGroup group_at(Place p) {
 
 TensorGroup tensor_group(std::string_view tensor, Count layers) {
   const Segments all = segments_of(tensor);
-  const Place p = place_of(all, layers);
+  const Place p = place_in(all, layers);
   TensorGroup g = group_at(p);
-  g.parameter = p != Place::rotary && !is_besides(all);
+  g.parameter = p == Place::norm || (p != Place::rotary && !is_besides(all));
   g.packed = is_packed(all);
   return g;
 }

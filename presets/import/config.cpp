@@ -20,6 +20,10 @@ Count Config::assumed(std::string_view key, Count value) const {
   return value;
 }
 
+namespace {
+bool is_one_of(Keys keys, std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); }
+}  // namespace
+
 Count Config::required(Keys keys, Count otherwise) const {
   if (std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return has(key); }))
     return size(keys, otherwise);
@@ -39,6 +43,7 @@ Count Config::size(Keys keys, Count otherwise) const {
       refuse(fmt::format("\"{}\" is {} and \"{}\" is {}, but both mean the same; remove one", found,
                          object_.positive(found), key, object_.positive(key)));
   }
+  if (!found.empty()) std::erase_if(*assumed_, [&](const Assumption& a) { return is_one_of(keys, a.key); });
   return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
 
@@ -200,9 +205,10 @@ void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers) {
   arch.local = {.reach = reach, .layers = layers};
 }
 
-std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::string_view type, std::string_view key,
-                                       bool longer) {
+std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::string_view type, std::string_view other,
+                                       std::string_view key, bool longer) {
   if (!c.has(key)) return std::nullopt;
+  require_words(c, key, {other, type});
   const std::vector<std::string> types = c.texts(key);
   const auto given = static_cast<Count>(types.size());
   if (given < arch.layers || (given > arch.layers && !longer))
@@ -221,8 +227,7 @@ void require_words(const Config& c, std::string_view key, Keys words) {
 }
 
 std::optional<LayerSet> sparse_typed(const Config& c, const Arch& arch) {
-  require_words(c, "mlp_layer_types", {"dense", "sparse"});
-  return layers_of_type(c, arch, "sparse", "mlp_layer_types");
+  return layers_of_type(c, arch, "sparse", "dense", "mlp_layer_types");
 }
 
 std::optional<LayerSet> marked_layers(const Config& c, const Arch& arch, std::string_view key) {

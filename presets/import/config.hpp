@@ -107,10 +107,11 @@ Activation activation(const Config& config, Keys keys, std::string_view otherwis
 /// Gives `layers` a sliding window or chunks, unless absent (0) or as long as the context.
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 
-/// The layers whose entry in the list `key` is `type`; nothing if the list is absent. `longer`: the list may go on to
-/// layers beside the model.
+/// The layers whose entry in the list `key` is `type`, and not `other`; nothing if the list is absent. `longer`: the
+/// list may go on to layers beside the model.
 std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,
-                                       std::string_view key = "layer_types", bool longer = false);
+                                       std::string_view other = "full_attention", std::string_view key = "layer_types",
+                                       bool longer = false);
 
 /// Refuses a word in the list `key` that is none of `words`.
 void require_words(const Config& config, std::string_view key, Keys words);

@@ -81,7 +81,7 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
 /// The layers that take what the last layer before them with an indexer chose: "shared" in indexer_types, S in
 /// index_topk_pattern, or all but every index_topk_freq-th.
 LayerSet layers_without_indexer(const Config& c, const Arch& a) {
-  if (const auto shared = layers_of_type(c, a, "shared", "indexer_types", true)) return *shared;
+  if (const auto shared = layers_of_type(c, a, "shared", "full", "indexer_types", true)) return *shared;
   LayerSet set;
   if (c.has("index_topk_pattern")) {
     const std::string pattern = c.text("index_topk_pattern", "");
@@ -127,7 +127,7 @@ Arch glm_moe_dsa(const Config& c, const Defaults& d) {
   a.mtp = modules_like_last(c, a);
   sparse_attention(c, a, 32);
   deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
-  const auto sparse = layers_of_type(c, a, "sparse", "mlp_layer_types", true);
+  const auto sparse = layers_of_type(c, a, "sparse", "dense", "mlp_layer_types", true);
   if (sparse && *sparse != a.moe.layers)
     c.refuse("\"mlp_layer_types\" and \"first_k_dense_replace\" name other layers; make them agree");
   return a;

@@ -7,7 +7,7 @@ namespace {
 /// Layers with full attention: those that layer_types names, or every full_attention_interval-th.
 LayerSet full_layers(const Config& c, const Arch& a) {
   const Count step = c.size("full_attention_interval", 4);
-  return layers_of_type(c, a, "full_attention").value_or(LayerSet::every(step - 1, step, a.layers));
+  return layers_of_type(c, a, "full_attention", "linear_attention").value_or(LayerSet::every(step - 1, step, a.layers));
 }
 
 /// hf qwen3_next/modeling_qwen3_next.py, Qwen3NextGatedDeltaNet. Kernels take chunks of 64 tokens. The state is in
@@ -27,7 +27,16 @@ Recurrent delta_net(const Config& c) {
 void set_modules(const Config& c, Arch& a, Count otherwise) {
   a.mtp = modules_like_last(c, a, "mtp_num_hidden_layers", otherwise);
   if (a.mtp.modules == 0) return;
-  a.mtp.mixer_of = full_layers(c, a).last();
+  const LayerSet full = full_layers(c, a);
+  if (full.empty() && c.has("mtp_num_hidden_layers"))
+    c.refuse(
+        "\"mtp_num_hidden_layers\": modules for further tokens have full attention, and none of the model's "
+        "layers has; say which have, in \"layer_types\" or \"full_attention_interval\", or 0 modules");
+  if (full.empty()) {
+    a.mtp = {};
+    return;
+  }
+  a.mtp.mixer_of = full.last();
   a.mtp.own_embedding = c.flag("mtp_use_dedicated_embeddings", false);
 }
 

@@ -46,7 +46,7 @@ Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
   if (c.text("position_embedding_type", "absolute") != "absolute")
     c.refuse("\"position_embedding_type\": expected absolute, got " + c.text("position_embedding_type", ""));
   Arch a = base_arch(c, d);
-  make_encoder(a, encoder_head(c, model, true));
+  make_encoder(a, encoder_head(c, model, c.flag("add_pooling_layer", true)));  // hf BertModel's argument
   a.activation = activation(c, {"hidden_act"}, "gelu");
   a.token_types = c.size("type_vocab_size", 2);
   return a;
@@ -87,13 +87,20 @@ Arch distilbert(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// Whether the config names a class that is T5's encoder without its decoder and head (T5EncoderModel).
+bool is_encoder_alone(const Config& c) {
+  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
+  return !named.empty() && named.front().ends_with("EncoderModel");
+}
+
 /// hf t5/modeling_t5.py: num_layers layers of an encoder, then num_decoder_layers of a decoder that reads its result.
 /// RMSNorms before every sub-layer and behind each stack, no biases; heads of d_kv, whatever the hidden size; a table
 /// of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, or "gated-" and one.
 Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   Arch a = base_arch(c, d);
-  const Count encoder = a.layers;
-  a.layers = add(encoder, c.size("num_decoder_layers", encoder));
+  const Count encoder = a.layers, decoder_layers = c.size("num_decoder_layers", encoder);
+  const bool alone = is_encoder_alone(c);
+  if (!alone) a.layers = add(encoder, decoder_layers);
   require_layers(c, a.layers);
   const std::string mlp = c.text("feed_forward_proj", usual_mlp);
   const bool gated = mlp.starts_with("gated-");
@@ -101,6 +108,12 @@ Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   a.activation = named_activation(c, mlp == "gated-gelu" ? "gelu_new" : gated ? mlp.substr(6) : mlp);
   a.position = Position::relative;
   a.position_rows = c.size("relative_attention_num_buckets", 32);
+  if (alone) {
+    a.bidirectional = true;
+    a.tied_head = false;
+    a.head = {.kind = HeadKind::none};
+    return a;
+  }
   LayerMixer decoder;
   static_cast<Mixer&>(decoder) = a;
   decoder.cross_attention = true;

@@ -61,7 +61,7 @@ Arch gpt_neo(const Config& c, const Defaults& d) {
   c.ignore({"attention_types"});
   a.qkv_bias = false;
   const LayerSet odd = LayerSet::every(1, 2, a.layers);
-  set_reach(a, {c.size("window_size", 256)}, layers_of_type(c, a, "local", "attention_layers").value_or(odd));
+  set_reach(a, {c.size("window_size", 256)}, layers_of_type(c, a, "local", "global", "attention_layers").value_or(odd));
   return a;
 }
 

@@ -181,6 +181,37 @@ Arch arch_of(const Family& family, const Config& c) {
   }
 }
 
+/// What the class that "architectures" names puts in place of a head: the bare model (MistralModel), or logits of
+/// labels, which are beside the model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a head
+/// of the vocabulary (hub THUDM/chatglm3-6b), as those have whose names say so (GPT2LMHeadModel). BERT's kin read
+/// theirs themselves.
+enum class ClassHead : std::uint8_t { vocabulary, none, labels };
+ClassHead class_head(const Config& c, const Arch& a) {
+  static constexpr std::array<std::string_view, 5> of_labels{"ForSequenceClassification", "ForTokenClassification",
+                                                             "ForQuestionAnswering", "RewardModel", "ForReward"};
+  if (!c.has("architectures") || a.bidirectional) return ClassHead::vocabulary;
+  const std::vector<std::string> named = c.texts("architectures");
+  const std::string name = named.empty() ? "" : named.front();
+  if (std::any_of(of_labels.begin(), of_labels.end(), [&](std::string_view end) { return name.ends_with(end); }))
+    return ClassHead::labels;
+  const bool bare = name.ends_with("Model") && name.find("Head") == std::string::npos && !name.starts_with("ChatGLM");
+  return bare ? ClassHead::none : ClassHead::vocabulary;
+}
+
+/// Takes the head away that the class does not have; says what it has instead.
+void take_class(ModelCard& card, const Config& c) {
+  Arch& a = card.arch;
+  const ClassHead head = class_head(c, a);
+  const bool plain = a.streams == 1 && a.residual_block == 0 && a.embedding_width == a.hidden;
+  if (head == ClassHead::vocabulary || !plain) return;
+  a.head = {.kind = HeadKind::none};
+  a.tied_head = a.head_bias = false;
+  a.mtp = {};
+  if (head == ClassHead::labels)
+    card.caveats.push_back(fmt::format("{} has logits of labels in place of tokens, whose weights are not counted",
+                                       c.texts("architectures").front()));
+}
+
 ModelCard import_text(const Config& c, bool composite) {
   const std::string type = c.text("model_type", "");
   const Family* family = family_called(type);
@@ -191,6 +222,7 @@ ModelCard import_text(const Config& c, bool composite) {
     c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch, composite);
+  take_class(card, c);
   card.unknown_keys = c.suspicious();
   return card;
 }
@@ -245,7 +277,7 @@ ModelCard import_config(const json::Value& config, const std::string& where) {
     card = import_text(c, sees_or_hears(c));
     take_weights(card, c, c);
   }
-  card.name = card.title = model_name(c, where);
+  card.name = card.title = printable(model_name(c, where));
   card.source = where;
   return card;
 }

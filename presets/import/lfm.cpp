@@ -8,7 +8,7 @@ namespace {
 
 /// Layers with attention: those that layer_types names, or full_attn_idxs.
 LayerSet attention_layers(const Config& c, const Arch& a) {
-  if (const auto typed = layers_of_type(c, a, "full_attention")) return *typed;
+  if (const auto typed = layers_of_type(c, a, "full_attention", "conv")) return *typed;
   if (!c.has("full_attn_idxs")) return LayerSet::all(a.layers);
   LayerSet set;
   for (const Count i : c.counts("full_attn_idxs"))

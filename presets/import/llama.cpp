@@ -224,7 +224,6 @@ Arch exaone_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::per_head;
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
-  require_words(c, "layer_types", {"full_attention", "sliding_attention"});
   const auto typed = layers_of_type(c, a, "sliding_attention");
   if (window > 0) set_reach(a, {window}, typed ? *typed : local_layers(c, a.layers));
   const Count shared = c.count("num_shared_experts", 1), width = c.size("moe_intermediate_size", 1024);

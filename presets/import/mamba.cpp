@@ -119,7 +119,7 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   a.position = c.text("position_embedding_type", "nope") == "rope" ? Position::rope : Position::none;
   LayerMixer m;
   m.attention = AttentionKind::none;
-  m.layers = layers_of_type(c, a, "mamba").value_or(LayerSet::all(a.layers));
+  m.layers = layers_of_type(c, a, "mamba", "attention").value_or(LayerSet::all(a.layers));
   if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
   set_mixer(a, m);
   const Count experts = c.count("num_local_experts", 8), width = a.mlp_width;

@@ -96,7 +96,7 @@ Arch step3p5(const Config& c, const Defaults& d) {
     window.head_dim = other.size("head_dim", a.head_dim);
   }
   window.reach.tokens = c.size("sliding_window", 512);
-  window.layers = layers_of_type(c, a, "sliding_attention", "layer_types", true).value_or(LayerSet());
+  window.layers = layers_of_type(c, a, "sliding_attention", "full_attention", "layer_types", true).value_or(LayerSet());
   set_mixer(a, window);
   const Count shared = c.count("share_expert_dim", 0);
   set_experts(a, {.experts = c.size("moe_num_experts", 288),

@@ -167,7 +167,6 @@ Arch afmoe(const Config& c, const Defaults& d) {
   const Count every = c.size("global_attn_every_n_layers", 4);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 1024);
   const LayerSet local = others(LayerSet::every(every - 1, every, a.layers), a.layers);
-  require_words(c, "layer_types", {"full_attention", "sliding_attention"});
   set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(local));
   const Count shared = c.count("num_shared_experts", 2), width = c.size("moe_intermediate_size", 1408);
   set_experts(a, {.experts = c.size("num_experts", 64),

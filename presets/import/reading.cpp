@@ -52,13 +52,26 @@ void resize_list(Value& list, std::size_t size) {
   while (list.size() < size) list.push_back(list.back());
 }
 
-/// `object` with the number `key` set to `n`, and every list with as many entries as it was made as long.
+/// Whether a text has one letter for each of so many layers ("M-M*-").
+bool is_pattern(const Value& v, Count layers) {
+  return v.is_string() && layers > 2 && static_cast<Count>(v.get_ref<const std::string&>().size()) == layers;
+}
+std::string resized(std::string pattern, std::size_t size) {
+  pattern.resize(size, pattern.back());
+  return pattern;
+}
+
+/// `object` with the number `key` set to `n`, and every list and text with as many entries or letters as it was made as
+/// long.
 Value with_count(const Value& object, const std::string& key, Count n) {
   Value changed = object;
   const Count old = object[key].get<Count>();
   changed[key] = n;
   for (auto& [name, v] : changed.items())
-    if (v.is_array() && old > 1 && static_cast<Count>(v.size()) == old) resize_list(v, static_cast<std::size_t>(n));
+    if (v.is_array() && old > 1 && static_cast<Count>(v.size()) == old)
+      resize_list(v, static_cast<std::size_t>(n));
+    else if (is_pattern(v, old))
+      v = resized(v.get<std::string>(), static_cast<std::size_t>(n));
   return changed;
 }
 
@@ -70,6 +83,18 @@ Value exchanged(Value list) {
       break;
     }
   return list;
+}
+
+/// Whether some count of the object is the text's length.
+bool is_pattern_of(const Value& object, const Value& text) {
+  return std::any_of(object.begin(), object.end(),
+                     [&](const Value& v) { return v.is_number_integer() && is_pattern(text, v.get<Count>()); });
+}
+/// The text with its first two different letters exchanged.
+std::string exchanged_letters(std::string text) {
+  const std::size_t other = text.find_first_not_of(text.front());
+  if (other != std::string::npos) std::swap(text[0], text[other]);
+  return text;
 }
 
 /// A list of whole numbers with each doubled, or halved.
@@ -103,6 +128,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
       if (v.front().is_number_integer()) set(scaled(v, up));
   } else if (v.is_string()) {
     for (const char* word : {"float32", "float16", "relu", "gelu", "rope", "nope"}) set(word);
+    if (is_pattern_of(object, v)) set(exchanged_letters(v.get<std::string>()));
   }
   all.push_back(object);
   all.back().erase(key);

@@ -5,7 +5,9 @@
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
+#include "calc/textbook/textbook.hpp"
 #include "tests/calc/engine_archs.hpp"
+#include "tests/calc/stored_check.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -55,6 +57,20 @@ TEST_CASE("an encoder caches nothing, and its head reads the first token of a se
   CHECK(shape_of<Linear>(head_ops(encoder(), training), "head.pooler") ==
         Linear{.rows = 2, .in = 64, .out = 64, .bias = true});
   CHECK(parameters(encoder()).lm_head == 64 * 64 + 64);
+}
+
+TEST_CASE("a decoder without a head ends in a norm of all its tokens", "[engine][encoder]") {
+  Arch a = even();
+  const Parameters with = parameters(a);
+  a.head = {.kind = HeadKind::none};
+  a.tied_head = false;
+  CHECK(names(head_ops(a, training)) == "head.norm");
+  CHECK(names(head_ops(a, {.sequences = 2, .queries = 6})) == "head.norm");
+  CHECK(shape_of<Norm>(head_ops(a, {.sequences = 2, .queries = 6}), "head.norm").rows == 12);
+  CHECK(parameters(a).lm_head == 0);
+  CHECK(parameters(a).total == with.total - with.lm_head);
+  CHECK(textbook::parameters(a).total() == parameters(a).total);
+  check_stored(a, 6);
 }
 
 TEST_CASE("an encoder of masked tokens has a dense layer and a norm before its logits", "[engine][encoder]") {

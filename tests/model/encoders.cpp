@@ -129,6 +129,19 @@ std::vector<Variant> encoder_variants() {
     a.position = Position::relative;
     a.position_rows = 5;
   });
+  add("T5's encoder alone, without head", [](Arch& a, Plan&) {
+    a = tiny_t5();
+    a.layers = 2;
+    a.mixers = {};
+    a.head = {.kind = HeadKind::none};
+    a.tied_head = false;
+  });
+  add("a decoder without head", [](Arch& a, Plan& p) {
+    a = tiny_llama();
+    a.head = {.kind = HeadKind::none};
+    a.tied_head = false;
+    p.recompute = Recompute::selective;
+  });
   for (Variant& v : encoder_decoder_variants()) all.push_back(std::move(v));
   return all;
 }

@@ -244,7 +244,7 @@ std::vector<Variant> variants() {
 
 std::vector<Variant> generating_variants() {
   std::vector<Variant> all = variants();
-  std::erase_if(all, [](const Variant& v) { return v.arch.bidirectional; });
+  std::erase_if(all, [](const Variant& v) { return v.arch.bidirectional || !v.arch.head.has_logits(); });
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include "calc/price.hpp"
 #include "presets/header/checkpoint_model.hpp"
 #include "presets/header/tensor_group.hpp"
+#include "presets/import/import.hpp"
 #include "presets/load.hpp"
 #include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
@@ -263,4 +264,121 @@ TEST_CASE("a tensor's name tells its group", "[checkpoint]") {
   CHECK(group("output_norm.weight") == "norm");
   CHECK(group("rope_freqs.weight") == "position");
   CHECK(group("something.else") == "not recognised");
+}
+
+TEST_CASE("a part of the model that no tensor is of is refused", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const std::string where = folder.write("config.json", tiny_config().dump());
+  const auto without = [&](const char* part) {
+    std::vector<WrittenTensor> some;
+    for (WrittenTensor& t : hf_llama(tiny, "BF16"))
+      if (t.name.find(part) == std::string::npos) some.push_back(std::move(t));
+    const std::string path = write_safetensors(folder, "model.safetensors", some);
+    const std::string sentence = model_refusal(path);
+    CHECK_THAT(sentence, Catch::StartsWith(where + " and the tensors of '" + path + "' disagree: "));
+    return sentence.substr(sentence.find("disagree: ") + 10);
+  };
+  CHECK(without("mlp") == "786432 parameters of mlp against none; they are of different models");  // 2 x 3 x 256 x 512
+  CHECK(without("norm") == "1280 parameters of norm against none; they are of different models");
+  CHECK(without("lm_head") == "131072 parameters of lm_head against none; they are of different models");
+  const std::vector<WrittenTensor> all = gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; });
+  CHECK_THAT(model_refusal(write_gguf(folder, "m.gguf", llama_keys(tiny), {all.front()})),
+             Catch::Contains("parameters of attention against none"));
+}
+
+TEST_CASE("a bare model, or one that scores, has no head of tokens", "[checkpoint]") {
+  const CheckpointFolder folder;
+  json::Value config = tiny_config();
+  std::vector<WrittenTensor> all;
+  for (WrittenTensor& t : hf_llama(tiny, "BF16"))
+    if (t.name != "lm_head.weight") all.push_back(std::move(t));
+  const Count numbers = parameters(import_config(config, "c").arch).total - 512 * 256;
+  const auto read = [&](const char* name) {
+    config["architectures"] = {name};
+    folder.write("config.json", config.dump());
+    return load_model(write_safetensors(folder, "model.safetensors", all));
+  };
+  const ModelCard bare = read("LlamaModel");
+  CHECK(parameters(bare.arch).total == numbers);
+  CHECK(weights_of(bare) == Bytes(2 * numbers));
+  CHECK(bare.caveats.empty());
+  all.push_back({"score.weight", "BF16", {1, 256}});
+  const ModelCard scoring = read("LlamaForSequenceClassification");
+  CHECK(scoring.arch == bare.arch);
+  CHECK(scoring.caveats ==
+        std::vector<std::string>{
+            "LlamaForSequenceClassification has logits of labels in place of tokens, whose weights are not counted",
+            "other heads: 1 tensor of 512 bytes, the largest \"score.weight\", is not counted"});
+  CHECK_THAT(sentence([&] { read("LlamaForCausalLM"); }), Catch::Contains("parameters of lm_head against none"));
+}
+
+TEST_CASE("a quantisation block is held against the tensors", "[checkpoint]") {
+  const CheckpointFolder folder;
+  json::Value config = tiny_config();
+  config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+  folder.write("config.json", config.dump());
+  std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
+  const auto read = [&] { return load_model(write_safetensors(folder, "model.safetensors", all)); };
+  CHECK_THAT(sentence(read), Catch::Contains("disagree: fp8-block of attention in the quantisation block against bf16; "
+                                             "they are of different models"));
+  for (WrittenTensor& t : all)
+    if (t.name.find("mlp.") != std::string::npos) t.type = "F8_E4M3";
+  const ModelCard mixed = read();
+  CHECK(weight_formats_text(*mixed.weights) == "fp8-block (mlp), bf16");
+  CHECK(mixed.caveats == std::vector<std::string>{folder.file("config.json") +
+                                                  " and its tensors differ: fp8-block of attention in the quantisation "
+                                                  "block against bf16, which counts"});
+}
+
+TEST_CASE("a config.json beside a GGUF file explains it, or is of the same model", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const auto type_of = [](const std::string&, Count) { return "Q8_0"; };
+  const std::string file = write_gguf(folder, "m.gguf", llama_keys(tiny), gguf_llama(tiny, type_of));
+  const auto beside = [&](const char* key, const json::Value& value) {
+    json::Value config = tiny_config();
+    config[key] = value;
+    return folder.write("config.json", config.dump());
+  };
+  beside("vocab_size", 500);  // converters cut and pad it
+  const ModelCard own = load_model(file);
+  CHECK(own.source == file);
+  const std::string config = beside("num_hidden_layers", 3);
+  CHECK(model_refusal(file) ==
+        config + " and the keys of '" + file + "' disagree: 3 layers against 2; they are of different models");
+  beside("num_key_value_heads", 4);
+  CHECK_THAT(model_refusal(folder.path.string()), Catch::Contains("disagree: 4 KV heads against 2"));
+  beside("model_type", "of no known family");
+  CHECK(load_model(file).arch == own.arch);
+
+  std::vector<GgufPair> keys = llama_keys(tiny);
+  for (GgufPair& k : keys)
+    if (k.first == "general.architecture") k.second = std::string("newllama");
+  write_gguf(folder, "m.gguf", keys, gguf_llama(tiny, type_of));
+  beside("vocab_size", 512);
+  const ModelCard explained = load_model(file);
+  CHECK(explained.arch == own.arch);
+  CHECK(explained.source == config);
+  CHECK(weights_of(explained) == weights_of(own));
+  CHECK_THAT((beside("num_hidden_layers", 3), model_refusal(file)), Catch::Contains("disagree: 3 layers against 2"));
+  std::filesystem::remove(config);
+  CHECK_THAT(model_refusal(file), Catch::Contains("\"newllama\" is not known"));
+}
+
+TEST_CASE("a vision tower's file beside a GGUF model is no second model", "[checkpoint]") {
+  const CheckpointFolder folder;
+  write_gguf(folder, "m.gguf", llama_keys(tiny), gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; }));
+  write_gguf(folder, "mmproj-F16.gguf", {{"general.architecture", std::string("clip")}},
+             {{"v.blk.0.attn_q.weight", "F16", {64, 64}}});
+  CHECK(load_model(folder.path.string()).name == "A Llama");
+}
+
+TEST_CASE("a model's name holds nothing that a terminal obeys", "[checkpoint]") {
+  const CheckpointFolder folder;
+  std::vector<GgufPair> keys = llama_keys(tiny);
+  for (GgufPair& k : keys)
+    if (k.first == "general.name") k.second = std::string("\x1b[31mred\n");
+  const ModelCard card = load_model(
+      write_gguf(folder, "m.gguf", keys, gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; })));
+  CHECK(card.name == "?[31mred?");
+  CHECK(card.title == card.name);
 }

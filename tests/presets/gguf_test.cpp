@@ -57,11 +57,12 @@ TEST_CASE("every version and byte order of a GGUF file says the same", "[gguf]")
 // Blocks of numbers in bytes: ggml-common.h.
 TEST_CASE("every type of GGUF has its block", "[gguf]") {
   const std::vector<std::tuple<const char*, Count, Count>> published{
-      {"F32", 1, 4},        {"F16", 1, 2},        {"BF16", 1, 2},     {"Q4_0", 32, 18},     {"Q4_1", 32, 20},
-      {"Q5_0", 32, 22},     {"Q5_1", 32, 24},     {"Q8_0", 32, 34},   {"Q2_K", 256, 84},    {"Q3_K", 256, 110},
-      {"Q4_K", 256, 144},   {"Q5_K", 256, 176},   {"Q6_K", 256, 210}, {"IQ1_S", 256, 50},   {"IQ1_M", 256, 56},
-      {"IQ2_XXS", 256, 66}, {"IQ2_XS", 256, 74},  {"IQ2_S", 256, 82}, {"IQ3_XXS", 256, 98}, {"IQ3_S", 256, 110},
-      {"IQ4_NL", 32, 18},   {"IQ4_XS", 256, 136}, {"TQ1_0", 256, 54}, {"TQ2_0", 256, 66},   {"MXFP4", 32, 17}};
+      {"F32", 1, 4},      {"F16", 1, 2},        {"NVFP4", 64, 36},   {"Q1_0", 128, 18},    {"Q2_0", 64, 18},
+      {"BF16", 1, 2},     {"Q4_0", 32, 18},     {"Q4_1", 32, 20},    {"Q5_0", 32, 22},     {"Q5_1", 32, 24},
+      {"Q8_0", 32, 34},   {"Q2_K", 256, 84},    {"Q3_K", 256, 110},  {"Q4_K", 256, 144},   {"Q5_K", 256, 176},
+      {"Q6_K", 256, 210}, {"IQ1_S", 256, 50},   {"IQ1_M", 256, 56},  {"IQ2_XXS", 256, 66}, {"IQ2_XS", 256, 74},
+      {"IQ2_S", 256, 82}, {"IQ3_XXS", 256, 98}, {"IQ3_S", 256, 110}, {"IQ4_NL", 32, 18},   {"IQ4_XS", 256, 136},
+      {"TQ1_0", 256, 54}, {"TQ2_0", 256, 66},   {"MXFP4", 32, 17}};
   const CheckpointFolder folder;
   for (const auto& [name, block, bytes] : published) {
     const Checkpoint c = read_checkpoint(write_gguf(folder, "x.gguf", {}, {{"a.weight", name, {3, 512}}}));
@@ -69,7 +70,8 @@ TEST_CASE("every type of GGUF has its block", "[gguf]") {
     CHECK(c.tensors[0].bytes == Bytes(3 * 512 / block * bytes));
     CHECK(c.tensors[0].format == name);
     REQUIRE(c.tensors[0].dtype.has_value());
-    CHECK(tensor_bytes(*c.tensors[0].dtype, 3, 512) == c.tensors[0].bytes);
+    const DType format = *c.tensors[0].dtype;  // NVFP4's scale of the tensor is one of its own in GGUF
+    CHECK(tensor_bytes(format, 3, 512) == c.tensors[0].bytes + Bytes(format.format().tensor_bytes));
   }
 }
 

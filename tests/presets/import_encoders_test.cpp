@@ -109,6 +109,16 @@ TEST_CASE("T5 has as many layers in its decoder as in its encoder unless it says
   CHECK(t5(R"(, "feed_forward_proj": "gated-gelu")").activation == Activation::gelu_tanh);
 }
 
+TEST_CASE("T5's encoder alone has no decoder and no head", "[import]") {
+  const Arch a = arch(R"({"model_type": "t5", "architectures": ["T5EncoderModel"], "d_model": 96, "num_layers": 3,
+    "num_heads": 4, "d_kv": 16, "d_ff": 256, "vocab_size": 1000, "num_decoder_layers": 3})");
+  CHECK(a.layers == 3);
+  CHECK(a.is_encoder());
+  CHECK(a.head == ModelHead{.kind = HeadKind::none});
+  // A table, 3 layers of 4 projections, 2 matrices and 2 norms, distances of 32 x 4, a last norm
+  CHECK(parameters(a).total == 1000 * 96 + 3 * (4 * 96 * 64 + 2 * 96 * 256 + 2 * 96) + 32 * 4 + 96);
+}
+
 TEST_CASE("RoBERTa has the parameters of its modules, with a head or with a pooler", "[import][family]") {
   const Tensors body = together({embeddings(50265, 514, 1, 768), in_layers(12, encoder_layer(768, 3072))});
   const Arch masked =

@@ -78,3 +78,32 @@ TEST_CASE("a config that cannot be built is refused with one sentence", "[import
            "num_hidden_layers": 1000})"),
       "passes 2^63");
 }
+
+TEST_CASE("an unknown word for a layer is refused", "[import]") {
+  const auto said = [](const char* type, const char* words) {
+    return refusal(small(type, R"("layer_types": [)" + std::string(words) + "]"));
+  };
+  const std::string four = R"("foo", "full_attention", "full_attention", "full_attention")";
+  const std::string eight = four + R"(, "full_attention", "full_attention", "full_attention", "full_attention")";
+  CHECK(said("qwen3_next", eight.c_str()) ==
+        "c.json: \"layer_types\": expected linear_attention or full_attention, got \"foo\"");
+  CHECK(said("gemma2", eight.c_str()) ==
+        "c.json: \"layer_types\": expected full_attention or sliding_attention, got \"foo\"");
+  CHECK(said("lfm2", eight.c_str()) == "c.json: \"layer_types\": expected conv or full_attention, got \"foo\"");
+  CHECK(said("granitemoehybrid", eight.c_str()) == "c.json: \"layer_types\": expected attention or mamba, got \"foo\"");
+}
+
+TEST_CASE("modules for further tokens without a layer that has full attention are refused by their key", "[import]") {
+  json::Value c = json::parse(small("qwen3_next", R"("num_experts": 8, "num_experts_per_tok": 2)"), "c.json");
+  c["num_hidden_layers"] = 2;
+  CHECK(arch(c.dump()).mtp.modules == 0);
+  c["mtp_num_hidden_layers"] = 1;
+  CHECK_THAT(refusal(c.dump()), Catch::StartsWith("c.json: \"mtp_num_hidden_layers\": modules for further tokens have "
+                                                  "full attention, and none of the model's layers has"));
+}
+
+TEST_CASE("a size under its family's own name is no default", "[import]") {
+  json::Value c = json::parse(small("lfm2", R"("block_ff_dim": 300)"), "c.json");
+  c.erase("intermediate_size");
+  for (const std::string& note : imported(c.dump()).caveats) CHECK(note.find("intermediate_size") == std::string::npos);
+}

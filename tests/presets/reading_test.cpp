@@ -75,6 +75,28 @@ TEST_CASE("every key of a configuration of 2026 is read or ignored for a reason,
   }
 }
 
+TEST_CASE("a letter per layer goes with the number of layers", "[import][reading]") {
+  const json::Value nemotron = {{"model_type", "nemotron_h"},
+                                {"hidden_size", 64},
+                                {"num_hidden_layers", 6},
+                                {"num_attention_heads", 4},
+                                {"head_dim", 16},
+                                {"num_key_value_heads", 2},
+                                {"intermediate_size", 128},
+                                {"vocab_size", 256},
+                                {"hybrid_override_pattern", "M-M*M-"},
+                                {"mamba_num_heads", 8},
+                                {"mamba_head_dim", 16},
+                                {"n_groups", 1},
+                                {"ssm_state_size", 16},
+                                {"max_position_embeddings", 128}};
+  const KeyReading layers = reading_of(nemotron, "num_hidden_layers");
+  CHECK(std::find(layers.becomes.begin(), layers.becomes.end(), "layers 6") != layers.becomes.end());
+  const KeyReading pattern = reading_of(nemotron, "hybrid_override_pattern");
+  REQUIRE_FALSE(pattern.becomes.empty());
+  CHECK(pattern.becomes.front().find("checked") == std::string::npos);
+}
+
 TEST_CASE("the keys of a config that is not taken are not read", "[import][reading]") {
   CHECK_THAT(test::sentence([] {
                key_readings({{"model_type", "qwen9"}}, "c.json");

@@ -1,0 +1,47 @@
+// Encoders of GGUF: keys and tensors by github.com/ggml-org/llama.cpp, conversion/{bert,t5}.py.
+
+#include <array>
+
+#include "presets/header/gguf_model.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+using json::Value;
+
+/// BERT and its kin become one architecture, without poolers and heads; the rows of positions in front, which RoBERTa
+/// never uses, are left out. DistilBERT is the one without token types.
+void bert(const GgufModel& m, Value& c) {
+  c["max_position_embeddings"] = m.side("position_embd.weight", 0);
+  c["add_pooling_layer"] = false;
+  if (m.tensor("token_types.weight") != nullptr) {
+    c["type_vocab_size"] = m.side("token_types.weight", 0);
+    return;
+  }
+  c["model_type"] = "distilbert";
+  c["hidden_dim"] = c["intermediate_size"];
+}
+
+/// T5 v1.1 has gated MLPs of GELU, the first T5 plain ones of ReLU.
+void t5(const GgufModel& m, Value& c) {
+  c["num_decoder_layers"] = m.count_or("decoder_block_count", layers_of(c));
+  c["relative_attention_num_buckets"] = m.count("attention.relative_buckets_count");
+  c["feed_forward_proj"] = m.tensor("enc.blk.0.ffn_gate.weight") != nullptr ? "gated-gelu" : "relu";
+}
+void t5_encoder(const GgufModel& m, Value& c) {
+  t5(m, c);
+  c["architectures"] = {"T5EncoderModel"};
+}
+
+constexpr std::array gguf_encoder_rows{
+    GgufFamily{"bert", "bert", bert},
+    GgufFamily{"t5", "t5", t5},
+    GgufFamily{"t5encoder", "t5", t5_encoder},
+};
+
+}  // namespace
+
+std::span<const GgufFamily> gguf_encoders() { return gguf_encoder_rows; }
+
+}  // namespace llmcalc

@@ -1,0 +1,120 @@
+#include "presets/header/model_groups.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "presets/weight_formats.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+/// Whether the name has `part` between its dots.
+bool has_part(std::string_view name, std::string_view part) {
+  for (std::size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
+    const std::size_t end = at + part.size();
+    if ((at == 0 || name[at - 1] == '.') && (end == name.size() || name[end] == '.')) return true;
+  }
+  return false;
+}
+
+template <std::size_t N>
+bool has_any(std::string_view name, const std::array<std::string_view, N>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has_part(name, part); });
+}
+
+/// The decoder's tensors begin so in T5, and in its GGUF.
+bool is_of_decoder(std::string_view name) { return name.starts_with("decoder.") || name.starts_with("dec."); }
+
+/// The layers of the encoder in front of a decoder, which alone reads another stack's result.
+Count layers_of_encoder(const Arch& a) {
+  if (!a.is_encoder_decoder()) return 0;
+  Count first = a.layers;
+  for (const LayerMixer& m : a.mixers)
+    if (m.cross_attention) first = std::min(first, m.layers.first());
+  return first;
+}
+
+bool is_bias_of_masked_head(std::string_view name) {
+  return name.ends_with("cls.predictions.bias") || name == "lm_head.bias";
+}
+
+/// Whether the tensor is of a head, norms among it.
+bool is_of_head(std::string_view name, const TensorGroup& g) {
+  static constexpr std::array<std::string_view, 3> heads{"cls", "lm_head", "vocab_layer_norm"};
+  return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));
+}
+
+/// Parts of heads that the class of a model has or has not: a file holds those of the class that was trained.
+bool is_of_other_class(std::string_view name, const ModelHead& head) {
+  if (has_part(name, "pooler")) return !head.pooler;
+  if (has_part(name, "seq_relationship")) return !head.sentence_pair;
+  return !head.has_logits();
+}
+
+}  // namespace
+
+ModelGroups::ModelGroups(const Checkpoint& c, const Arch& a)
+    : arch_(a), kinds_(layer_kinds(a)), encoder_layers_(layers_of_encoder(a)), predicting_(first_predicting_layer(c)) {
+  for (const CheckpointTensor& t : c.tensors) {
+    shared_table_ = shared_table_ || t.name == "shared.weight";
+    own_bias_ = own_bias_ || is_bias_of_masked_head(t.name);
+  }
+}
+
+/// The norm and the factors of Gemma 4's router by their names in GGUF (llama.cpp, conversion/gemma.py), which are
+/// those of a quantised matrix's scales in other models.
+std::optional<Component> ModelGroups::router_part(std::string_view name) const {
+  if (!arch_.moe.router_scales) return std::nullopt;
+  if (name.ends_with(".ffn_gate_inp.scale")) return Component::norm;
+  return name.ends_with(".ffn_down_exps.scale") ? std::optional(Component::mlp) : std::nullopt;
+}
+
+std::optional<Count> ModelGroups::layer(const CheckpointTensor& t) const {
+  const auto layer = layer_index(t.name);
+  if (!layer || *layer > max_layers) return layer;
+  return is_of_decoder(t.name) ? *layer + encoder_layers_ : *layer;
+}
+
+const Mixer* ModelGroups::mixer(const CheckpointTensor& t) const {
+  const auto at = layer(t);
+  return at && *at < arch_.layers ? &arch_.mixer(kinds_.kinds[kind_index(kinds_, *at)].mixer) : nullptr;
+}
+
+std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, const TensorGroup& g) const {
+  static constexpr std::array<std::string_view, 6> keys_and_values{"k_proj", "v_proj", "k_norm",
+                                                                   "attn_k", "attn_v", "attn_k_norm"};
+  static constexpr std::array<std::string_view, 3> first_values{"time_mix_v0", "time_mix_v1", "time_mix_v2"};
+  if (arch_.is_encoder() && is_of_decoder(t.name)) return "a decoder that the model's class leaves out";
+  if (is_of_head(t.name, g)) {
+    if (is_of_other_class(t.name, arch_.head)) return "heads that the model's class leaves out";
+    const bool table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.embedding_width};
+    if (arch_.tied_head && (table || (own_bias_ && t.name.ends_with("decoder.bias"))))
+      return "head tied to the token table";
+  }
+  if (shared_table_ && has_part(t.name, "embed_tokens")) return "copies of the token table";
+  const Mixer* m = mixer(t);
+  if (m == nullptr) return std::nullopt;
+  if (m->shared_kv && has_any(t.name, keys_and_values)) return "keys and values of layers that read another's";
+  if (m->recurrent.kind == RecurrentKind::rwkv7 && m->recurrent.value_rank == 0 && has_any(t.name, first_values))
+    return "mixed values of a layer that mixes none";
+  return std::nullopt;
+}
+
+TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
+  TensorGroup g = tensor_group(t.name, predicting_);
+  if (!g.component) return g;
+  if (const auto part = router_part(t.name)) return {*part, component_name(*part)};
+  // Granite 4.0 calls a dense MLP "shared_mlp" (hf granitemoehybrid), whether or not there are experts beside it.
+  if (g.component == Component::shared_experts && !arch_.has_experts()) {
+    g.component = Component::mlp;
+    g.name = component_name(Component::mlp);
+  }
+  if (const auto why = unread(t, g)) {
+    g.component = std::nullopt;
+    g.name = *why;
+  }
+  return g;
+}
+
+}  // namespace llmcalc

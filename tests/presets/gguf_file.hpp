@@ -1,0 +1,121 @@
+#pragma once
+// GGUF files in the making: keys and tensors as llama.cpp's converters write them.
+
+#include <string>
+#include <vector>
+
+#include "calc/parameters.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/presets/checkpoint_writer.hpp"
+
+namespace llmcalc::test {
+
+using List = std::vector<std::int32_t>;
+
+/// A file in the making: matrices in `matrices`, all else in float32.
+class GgufFile {
+ public:
+  GgufFile(std::string architecture, Count layers, Count width, Count vocabulary, bool tied, bool normed = true)
+      : architecture_(std::move(architecture)), width_(width) {
+    keys_ = {{"general.architecture", architecture_}};
+    key("block_count", layers);
+    key("embedding_length", width);
+    key("context_length", 262144);
+    add("token_embd.weight", {vocabulary, width});
+    if (!tied) add("output.weight", {vocabulary, width});
+    if (normed) norm("output_norm.weight", width);
+  }
+
+  GgufFile& key(const std::string& name, Count n) {
+    keys_.emplace_back(architecture_ + "." + name, static_cast<std::uint32_t>(n));
+    return *this;
+  }
+  GgufFile& key(const std::string& name, List list) {
+    keys_.emplace_back(architecture_ + "." + name, std::move(list));
+    return *this;
+  }
+  /// Names of the tensors that follow begin so.
+  void prefix(std::string begin) { prefix_ = std::move(begin); }
+  /// Names of the tensors that follow begin with that of a layer.
+  void layer(Count i) { prefix_ = "blk." + std::to_string(i) + "."; }
+  void add(const std::string& name, std::vector<Count> shape) { tensors_.push_back({prefix_ + name, "BF16", shape}); }
+  void norm(const std::string& name, Count width) { tensors_.push_back({prefix_ + name, "F32", {width}}); }
+  void matrix(const std::string& name, Count rows, Count columns) { add(name + ".weight", {rows, columns}); }
+  /// A matrix to and one from `inner` numbers.
+  void projections(const std::vector<std::string>& to, Count inner, const std::string& from) {
+    for (const std::string& name : to) matrix(name, inner, width_);
+    matrix(from, width_, inner);
+  }
+  void gated_mlp(const std::string& end, Count inner) {
+    projections({"ffn_gate" + end, "ffn_up" + end}, inner, "ffn_down" + end);
+  }
+  void experts(Count n, Count inner) {
+    matrix("ffn_gate_inp", n, width_);
+    for (const char* name : {"ffn_gate_exps.weight", "ffn_up_exps.weight"}) add(name, {n, inner, width_});
+    add("ffn_down_exps.weight", {n, width_, inner});
+  }
+  void attention(Count queries, Count kv, Count out) {
+    matrix("attn_q", queries, width_);
+    matrix("attn_k", kv, width_);
+    matrix("attn_v", kv, width_);
+    matrix("attn_output", width_, out);
+  }
+  /// Mamba-2: gate, x, B, C and steps in one matrix.
+  void mamba2(Count heads, Count head, Count groups, Count state, bool normed) {
+    const Count inner = heads * head, convolved = inner + 2 * groups * state;
+    matrix("ssm_in", inner + convolved + heads, width_);
+    add("ssm_conv1d.weight", {convolved, 4});
+    norm("ssm_conv1d.bias", convolved);
+    for (const char* name : {"ssm_dt.bias", "ssm_a", "ssm_d"}) norm(name, heads);
+    if (normed) add("ssm_norm.weight", {groups, inner / groups});
+    matrix("ssm_out", width_, inner);
+  }
+  /// Numbers of all tensors.
+  Count numbers() const {
+    Count n = 0;
+    for (const WrittenTensor& t : tensors_) n += numbers_of(t.shape);
+    return n;
+  }
+  ModelCard load() const {
+    const CheckpointFolder folder;
+    return load_model(write_gguf(folder, "m.gguf", keys_, tensors_));
+  }
+
+ private:
+  std::string architecture_;
+  Count width_;
+  std::string prefix_;
+  std::vector<GgufPair> keys_;
+  std::vector<WrittenTensor> tensors_;
+};
+
+inline List heads_in(Count layers, const std::vector<Count>& with, std::int32_t n) {
+  List all(static_cast<std::size_t>(layers), 0);
+  for (const Count i : with) all[static_cast<std::size_t>(i)] = n;
+  return all;
+}
+
+/// The model of a file, every tensor of which is booked.
+inline ModelCard booked(const GgufFile& f) {
+  ModelCard card = f.load();
+  for (const std::string& caveat : card.caveats) {
+    CAPTURE(caveat);
+    CHECK(caveat.find("not recognised") == std::string::npos);
+    CHECK(caveat.find("differ") == std::string::npos);
+  }
+  return card;
+}
+
+/// Every tensor is booked, and the architecture is the preset's. The file says no chunk of kernels and, of some
+/// converters, no context; `modules`: whether it holds those for further tokens.
+inline void check(const GgufFile& f, const char* preset, bool modules = false) {
+  const ModelCard card = booked(f);
+  Arch expected = load_model(preset).arch;
+  expected.context = card.arch.context;
+  expected.recurrent.chunk = card.arch.recurrent.chunk;
+  if (!modules) expected.mtp = {};
+  CHECK(card.arch == expected);
+}
+
+}  // namespace llmcalc::test
