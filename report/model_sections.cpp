@@ -3,6 +3,7 @@
 #include "presets/weight_formats.hpp"
 #include "report/narrowed.hpp"
 #include "report/offload.hpp"
+#include "report/option_values.hpp"
 #include "report/sections.hpp"
 #include "text/counted.hpp"
 
@@ -104,8 +105,7 @@ Section kv_cache_section(const Request& r) {
   Section s{"kv_cache", "KV cache, per GPU", {}};
   s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
         "whole model, all layers");
-  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout),
-        cache_text(p.kv_precision));
+  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout), cache_text(p.kv_precision));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
   // Behind an encoder the rows that do not grow are those of its result, and no states.
   const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);

@@ -142,7 +142,7 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
     const auto prices = serving_prices(o->request, o->run, o->at);
     g.rows.push_back({o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
                       usd ? fmt::format("{:.2f}", *usd) : "-",
-                      prices ? fmt::format("{:.3g}", 1e6 * prices->output) : "-",
+                      prices && prices->output > 0 ? fmt::format("{:.3g}", 1e6 * prices->output) : "-",
                       duration_text(o->at.first_token.*percentile.value), per_token_text(o->at, percentile.value)});
     g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
   }
@@ -167,10 +167,11 @@ Grid neighbours_grid(const std::vector<ServingOffer>& offers, const ServingOffer
   return g;
 }
 
+/// Precondition: there are points.
 Grid front_grid(const std::vector<ServingPoint>& front) {
   Grid g{.key = "front",
          .title = fmt::format("faster for a user, or more from a GPU: one engine on {}",
-                              front.empty() ? "" : front.front().offer->request.hardware->name),
+                              front.front().offer->request.hardware->name),
          .columns = {"engine", "users", "tokens/s and user", "tokens/s and GPU"},
          .rows = {}};
   for (const ServingPoint& p : front) {
@@ -199,9 +200,7 @@ std::string offer_text(const ServingOffer& o) {
   const auto prices = serving_prices(o.request, o.run, o.at);
   std::string s = fmt::format("{} of {}, {}", counted(o.gpus(), "GPU"), title(*o.request.hardware), engines_text(o));
   if (usd) s += fmt::format("; {:.2f} USD/h", *usd);
-  if (prices)
-    s += fmt::format(", {:.3g} and {:.3g} USD per million input and output tokens", 1e6 * prices->input,
-                     1e6 * prices->output);
+  if (prices) s += ", " + prices_text(*prices);
   return s;
 }
 
@@ -329,8 +328,9 @@ Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers
     add_best(report, shown,
              **std::min_element(shown.begin(), shown.end(),
                                 [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); }));
-    report.grids = {offers_grid(shown, q.several), neighbours_grid(offers, *shown.front()),
-                    front_grid(serving_front(offers_of(offers, shown.front()->request.hardware->name)))};
+    report.grids = {offers_grid(shown, q.several), neighbours_grid(offers, *shown.front())};
+    const auto front = serving_front(offers_of(offers, shown.front()->request.hardware->name));
+    if (!front.empty()) report.grids.push_back(front_grid(front));
   }
   report.grids.push_back(left_out_of_plan(offers, left_out));
   report.grids.push_back(searched_offers(offers, q.stopped));

@@ -185,9 +185,7 @@ void add_time_findings(Report& report, const Request& r, const Served& s) {
 void add_price_finding(Report& report, const Request& r, const ServingRun& run, const Served& s) {
   const auto p = serving_prices(r, run, s);
   if (!p) return;
-  report.verdict.push_back(
-      {"price", fmt::format("{:.3g} USD per million input tokens, {:.3g} USD per million output tokens", 1e6 * p->input,
-                            1e6 * p->output)});
+  report.verdict.push_back({"price", prices_text(*p)});
 }
 
 Count mean_tokens(const ServingTraffic& traffic) {

@@ -74,7 +74,7 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
         fmt::format("{} at {:g} USD", counted(serving_gpus(r), "GPU"), *price_of(r)));
   s.add("prompt_share", "  of it for prompts", p->prompt_share, Unit::ratio);
   s.add("usd_per_1m_input", "a million input tokens", million * p->input, Unit::dollars);
-  s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
+  if (p->output > 0) s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
   if (p->break_even)
     s.add("break_even_req_s", "an API costs as much at", *p->break_even, Unit::none, "requests per second");
 }
