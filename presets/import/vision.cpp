@@ -12,6 +12,12 @@
 
 namespace llmcalc::import {
 
+Count colours(const Config& v) {
+  for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
+    if (v.has(key)) return v.size(key, 3);
+  return 3;
+}
+
 Count side(const Config& c, std::string_view key, Count otherwise) {
   const json::Value* value = c.find(key);
   if (value == nullptr || !value->is_array()) return c.size(key, otherwise);
@@ -46,7 +52,8 @@ constexpr std::array harmless = {
     std::string_view{"num_beam_groups"}, std::string_view{"num_return_sequences"}, std::string_view{"top_k"},
     std::string_view{"top_p"}, std::string_view{"typical_p"}, std::string_view{"temperature"},
     std::string_view{"repetition_penalty"}, std::string_view{"length_penalty"}, std::string_view{"initializer_range"},
-    std::string_view{"initializer_factor"}, std::string_view{"logit_scale_init_value"}, std::string_view{"vocab_size"},
+    std::string_view{"initializer_factor"}, std::string_view{"init_std"}, std::string_view{"logit_scale_init_value"},
+    std::string_view{"vocab_size"},
     // heads share the widths out; activations, positions without a table, epsilons and rates have no size
     std::string_view{"num_heads"}, std::string_view{"num_attention_heads"}, std::string_view{"vt_num_attention_heads"},
     std::string_view{"encoder_attention_heads"}, std::string_view{"hidden_act"}, std::string_view{"hidden_activation"},
@@ -60,11 +67,12 @@ constexpr std::array harmless = {
     std::string_view{"layer_scale_init_value"},
     // which rows are seen, taken, merged or pooled, and how many
     std::string_view{"window_size"}, std::string_view{"fullatt_block_indexes"}, std::string_view{"tokens_per_second"},
-    std::string_view{"image_size"}, std::string_view{"merge_type"}, std::string_view{"video_attn_type"},
-    std::string_view{"vision_segment_max_frames"}, std::string_view{"pooling_kernel_size"},
-    std::string_view{"default_output_length"}, std::string_view{"pixel_shuffle_ratio"},
-    std::string_view{"vision_feature_layer"}, std::string_view{"vision_feature_select_strategy"},
-    std::string_view{"multi_modal_projector_bias"}, std::string_view{"global_head_dim"},
+    std::string_view{"image_size"}, std::string_view{"num_image_tokens"}, std::string_view{"head_dim"},
+    std::string_view{"merge_type"}, std::string_view{"video_attn_type"}, std::string_view{"vision_segment_max_frames"},
+    std::string_view{"pooling_kernel_size"}, std::string_view{"default_output_length"},
+    std::string_view{"pixel_shuffle_ratio"}, std::string_view{"vision_feature_layer"},
+    std::string_view{"vision_feature_select_strategy"}, std::string_view{"multi_modal_projector_bias"},
+    std::string_view{"global_head_dim"},
     // of the projector of CLIP itself
     std::string_view{"projection_dim"}};
 
@@ -138,6 +146,15 @@ void count_known(const Config& whole, const Config& tower, Count hidden, const S
     out.caveats.push_back(fmt::format("{} leaves out, so the tower's defaults count: {}", tower.where(), taken));
 }
 
+void count_checked(const Config& whole, const Config& tower, Count hidden, const Sense& sense, const Composite& model,
+                   const TowerFamily& family, CountedTowers& out) {
+  try {
+    count_known(whole, tower, hidden, sense, model, family, out);
+  } catch (const Overflow&) {
+    tower.refuse("a product of its sizes passes 2^63; one of them is absurd");
+  }
+}
+
 void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedTowers& out) {
   if (!whole.has(sense.key)) return;
   const json::Value& part = *whole.find(sense.key);
@@ -147,7 +164,7 @@ void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedT
   std::string type = tower.text("model_type", model == nullptr ? "" : model->tower);
   if (model != nullptr && model->always) type = model->tower;
   const TowerFamily* family = model == nullptr ? nullptr : named(sense.families, type);
-  if (family != nullptr) return count_known(whole, tower, hidden, sense, *model, *family, out);
+  if (family != nullptr) return count_checked(whole, tower, hidden, sense, *model, *family, out);
   const std::string which = type.empty() ? std::string() : " " + in_quotes(type);
   out.caveats.push_back(fmt::format("text part only: the {}{} beside it is not counted", sense.name, which));
 }

@@ -60,6 +60,8 @@ struct CountedTowers {
 };
 CountedTowers count_towers(const Config& whole, Count hidden);
 
+/// Colours of a pixel: 3, unless the config says otherwise.
+Count colours(const Config& tower);
 /// A size that may be a list of two equal ones.
 Count side(const Config& c, std::string_view key, Count otherwise);
 /// Patches of a square image: (image_size / patch_size)^2, rounded down.

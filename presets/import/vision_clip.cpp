@@ -13,7 +13,7 @@ Tower clip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 32);
   return {Tally()
               .numbers(h)
-              .linear(mul(v.size("num_channels", 3), p, p), h, false)
+              .linear(mul(colours(v), p, p), h, false)
               .table(add(patches(v, 224, 32), 1), h)
               .layer_norms(2, h)
               .copies(v.size("num_hidden_layers", 12), vit_block(h, v.size("intermediate_size", 3072)))
@@ -27,7 +27,7 @@ Tower clip(const Config& v) {
 Tower siglip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 3072);
   Tally all;
-  all.linear(mul(v.size("num_channels", 3), p, p), h)
+  all.linear(mul(colours(v), p, p), h)
       .table(patches(v, 224, 16), h)
       .layer_norms(1, h)
       .copies(v.size("num_hidden_layers", 12), vit_block(h, m));
@@ -41,12 +41,9 @@ Tower siglip(const Config& v) {
 Tower pixtral(const Config& v) {
   const Count h = v.size("hidden_size", 1024), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 4096);
   const Tally block = Tally().table(mul(4, h), h).table(mul(3, h), m).numbers(mul(2, h));
-  return {Tally()
-              .linear(mul(v.size("num_channels", 3), p, p), h, false)
-              .numbers(h)
-              .copies(v.size("num_hidden_layers", 24), block)
-              .total(),
-          h};
+  return {
+      Tally().linear(mul(colours(v), p, p), h, false).numbers(h).copies(v.size("num_hidden_layers", 24), block).total(),
+      h};
 }
 
 /// Layers of the tower whose rows go into the projector, side by side.

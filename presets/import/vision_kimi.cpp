@@ -41,11 +41,11 @@ Tower moonvit(const Config& v) {
   return {moon_vit(v, b, v.size("num_hidden_layers", 27), true), h};
 }
 
-/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same under names with vt_.
+/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same, under names with vt_ or without.
 Tower kimi_k25(const Config& v) {
-  const Count h = v.size("vt_hidden_size", 1152);
-  const MoonBlock b{h, h, v.size("vt_intermediate_size", 4304), true, true, true};
-  return {moon_vit(v, b, v.size("vt_num_hidden_layers", 27), true), h};
+  const Count h = v.size({"vt_hidden_size", "hidden_size"}, 1152);
+  const MoonBlock b{h, h, v.size({"vt_intermediate_size", "intermediate_size"}, 4304), true, true, true};
+  return {moon_vit(v, b, v.size({"vt_num_hidden_layers", "num_hidden_layers"}, 27), true), h};
 }
 
 void require(const Config& v, std::string_view key, std::string_view only) {

@@ -43,7 +43,7 @@ Tower llama4(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = v.size("patch_size", 14), m = v.size("intermediate_size", 5632);
   const Count o = v.size("projector_output_dim", 4096);
   return {Tally()
-              .linear(mul(v.size("num_channels", 3), p, p), h, false)
+              .linear(mul(colours(v), p, p), h, false)
               .numbers(h)
               .table(add(patches(v, 448, 14), 1), h)
               .layer_norms(2, h)
@@ -76,7 +76,7 @@ Tally intern_vit(const Config& v, const InternVit& s, Count image, Count patch) 
                           .numbers(mul(s.layer_norms ? 4 : 2, s.h))
                           .numbers(mul(2, s.h));
   return Tally()
-      .linear(mul(v.size("num_channels", 3), p, p), s.h)
+      .linear(mul(colours(v), p, p), s.h)
       .numbers(s.h)
       .table(add(patches(v, image, patch), 1), s.h)
       .copies(s.layers, block);
@@ -136,7 +136,7 @@ Tower minimax_m3_vl(const Config& v) {
   const Count t = nested ? v.object("img_token_compression_config").size("temporal_patch_size", 2)
                          : v.size("temporal_patch_size", 2);
   return {Tally()
-              .linear(mul(v.size("num_channels", 3), t, p, p), h, false)
+              .linear(mul(colours(v), t, p, p), h, false)
               .layer_norms(1, h)
               .copies(v.size("num_hidden_layers", 32), vit_block(h, v.size("intermediate_size", 5120)))
               .total(),

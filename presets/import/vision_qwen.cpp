@@ -8,19 +8,19 @@ namespace llmcalc::import {
 namespace {
 
 /// Sizes that all of them have. h: width of a row; p x p x t: pixels and frames of a patch of c channels; s x s patches
-/// are merged.
+/// are merged; `out`: width of the result, and where 0, the config has none.
 struct Sizes {
-  Count depth, h, out, c, p, t, s;
+  Count depth, h, out, p, t, s, c = 3;
 };
 
 Sizes sizes(const Config& v, const Sizes& d) {
   return {v.size("depth", d.depth),
           v.size("hidden_size", d.h),
           v.size("out_hidden_size", d.out),
-          v.size({"in_channels", "in_chans"}, d.c),
           v.size({"patch_size", "spatial_patch_size"}, d.p),
           v.size("temporal_patch_size", d.t),
-          v.size("spatial_merge_size", d.s)};
+          v.size("spatial_merge_size", d.s),
+          colours(v)};
 }
 
 /// A convolution as wide as its stride: (h, c, t, p, p).
@@ -36,7 +36,7 @@ Tally merger(const Sizes& s) {
 /// vit_block with an MLP of mlp_ratio h; merger: ln_q, a LayerNorm 2 h, and two matrices. Its width is embed_dim;
 /// hidden_size is that of the text model.
 Tower qwen2_vl(const Config& v) {
-  Sizes s = sizes(v, {32, 3584, 0, 3, 14, 2, 2});
+  Sizes s = sizes(v, {32, 3584, 0, 14, 2, 2});
   s.out = s.h;
   s.h = v.size("embed_dim", 1280);
   const Tally block = vit_block(s.h, mul(v.size("mlp_ratio", 4), s.h));
@@ -57,13 +57,13 @@ Tower around(const Sizes& s, const Tally& block) {
 
 /// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel.
 Tower qwen2_5_vl(const Config& v) {
-  const Sizes s = sizes(v, {32, 3584, 3584, 3, 14, 2, 2});
+  const Sizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
 }
 
 /// hf exaone4_5/modular_exaone4_5.py, Exaone4_5_VisionModel: Qwen2.5-VL's with fewer heads of keys and values.
 Tower exaone4_5(const Config& v) {
-  const Sizes s = sizes(v, {32, 3584, 3584, 3, 14, 2, 2});
+  const Sizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   const Count heads = v.size("num_heads", 16);
   const Count kv = mul(v.size("num_key_value_heads", 8), s.h / heads);
   return around(s, gated_block(s.h, kv, v.size("intermediate_size", 3420)));
@@ -73,7 +73,7 @@ Tower exaone4_5(const Config& v) {
 /// vit_block; merger: a LayerNorm 2 h, and two matrices; for each layer of deepstack_visual_indexes another, whose
 /// LayerNorm comes behind the merging, 2 s^2 h.
 Tower with_deepstack(const Config& v, Count mergers) {
-  const Sizes s = sizes(v, {27, 1152, 3584, 3, 16, 2, 2});
+  const Sizes s = sizes(v, {27, 1152, 3584, 16, 2, 2});
   return {Tally(patch_embedding(s, true))
               .table(v.size("num_position_embeddings", 2304), s.h)
               .copies(s.depth, vit_block(s.h, v.size("intermediate_size", 4304)))
@@ -101,7 +101,7 @@ Tower qwen3_5(const Config& v) {
 /// says so, gate, up, down 3 h out (the MLP is as wide as the output), RMSNorms 2 h; downsample, a convolution (out, h,
 /// s, s) with bias; merger, of width w: proj out^2, LayerNorm 2 out, gate, up, down 3 out w.
 Tower glm4v(const Config& v) {
-  const Sizes s = sizes(v, {24, 1536, 4096, 3, 14, 2, 2});
+  const Sizes s = sizes(v, {24, 1536, 4096, 14, 2, 2});
   const Count w = v.size("intermediate_size", 13696);
   const Tally block = Tally()
                           .linear(s.h, mul(3, s.h), v.flag("attention_bias", false))
