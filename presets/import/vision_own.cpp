@@ -12,8 +12,8 @@ namespace {
 
 /// hf gemma4/modular_gemma4.py, Gemma4VisionModel: input_proj 3 p^2 h; position_embedding_table (2, P, h); blocks
 /// without biases: q and o 2 h n d, k and v 2 h g d, norms of queries and keys 2 d, gate, up, down 3 h m, four RMSNorms
-/// 4 h. Clipped linears hold four limits each, seven to a block; a standardized tower a shift and a scale 2 h. Those
-/// are buffers, but the checkpoint has them.
+/// 4 h. Clipped linears have four limits each, seven to a block; a standardized tower a shift and a scale 2 h: buffers,
+/// which are saved with the weights.
 Tower gemma4(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   const Count n = v.size("num_attention_heads", 12), g = v.size("num_key_value_heads", 12);
