@@ -126,9 +126,15 @@ std::string defaults_taken(const Config& c) {
   return out;
 }
 
+/// Whether the config says no more than that every head has keys and values of its own.
+bool repeats_heads(const Config& tower, std::string_view key) {
+  const json::Value* heads = tower.find("num_attention_heads");
+  return key == "num_key_value_heads" && heads != nullptr && *tower.find(key) == *heads;
+}
+
 void add_unread(const Config& tower, std::string_view key, CountedTowers& out) {
   for (const std::string& unread : tower.unread())
-    if (std::find(harmless.begin(), harmless.end(), unread) == harmless.end())
+    if (std::find(harmless.begin(), harmless.end(), unread) == harmless.end() && !repeats_heads(tower, unread))
       out.unknown_keys.push_back(fmt::format("{}.{}", key, unread));
 }
 
