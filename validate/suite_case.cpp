@@ -204,6 +204,13 @@ void set_stack(Arch& a, const Choice& c) {
   a.tied_head = false;
 }
 
+/// Modules with the last layer's mixer and MLP.
+void set_modules(Arch& a, const Choice& c) {
+  if (c[further] == 0) return;
+  const bool own = c[further] == 2;
+  a.mtp = {.modules = own ? 2 : 1, .mixer_of = 2, .mlp_of = 2, .own_norm = own, .own_embedding = own, .own_head = own};
+}
+
 Plan make_plan(const Choice& c) {
   Plan p;
   p.seq = 7;
@@ -224,6 +231,7 @@ Plan make_plan(const Choice& c) {
   p.mla = static_cast<Mla>(c[mla]);
   p.kv_cache = c[cache] == 0;
   p.logits.format = c[logits] == 0 ? LogitFormat::fp32 : LogitFormat::compute;
+  p.mtp = static_cast<Count>(c[further]);
   return p;
 }
 
@@ -249,6 +257,7 @@ Case make_case(const Choice& c) {
   set_last_layer(a, c);
   set_block(a, c);
   set_stack(a, c);
+  set_modules(a, c);
   return {name_of(c), a, make_plan(c)};
 }
 
