@@ -41,7 +41,7 @@ namespace {
 /// Keys of a tower's config that no number of parameters depends on: what every config of hf may carry, and how rows
 /// are computed.
 constexpr std::array harmless = {
-    // of every config, and of generation
+    // what every config has, and what generation reads
     std::string_view{"model_type"}, std::string_view{"_name_or_path"}, std::string_view{"architectures"},
     std::string_view{"auto_map"}, std::string_view{"dtype"}, std::string_view{"torch_dtype"},
     std::string_view{"transformers_version"}, std::string_view{"_attn_implementation"},
@@ -73,7 +73,7 @@ constexpr std::array harmless = {
     std::string_view{"pixel_shuffle_ratio"}, std::string_view{"vision_feature_layer"},
     std::string_view{"vision_feature_select_strategy"}, std::string_view{"multi_modal_projector_bias"},
     std::string_view{"global_head_dim"},
-    // of the projector of CLIP itself
+    // the projection of CLIP itself
     std::string_view{"projection_dim"}};
 
 bool says(std::string_view list, std::string_view type) {
