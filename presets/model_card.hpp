@@ -7,6 +7,7 @@
 
 #include "calc/arch.hpp"
 #include "calc/weight_formats.hpp"
+#include "presets/towers.hpp"
 
 namespace llmcalc {
 
@@ -17,6 +18,7 @@ struct ModelCard {
   std::vector<std::string> aliases;
   std::string source;  ///< where the architecture was read: a preset, a file's path, a config.json
   Arch arch;
+  Towers towers{};                 ///< beside the architecture, in none of its counts
   std::optional<Count> published;  ///< published parameter count, tied head counted once
   std::string published_source;
   std::optional<Count> stored;  ///< parameters that the published checkpoint file holds, where that differs

@@ -186,6 +186,13 @@ void check_published(const ModelCard& card) {
                     card.source, *card.published, counted, counted - *card.published));
 }
 
+Towers read_towers(const Object& o) {
+  const Towers t{
+      .vision = o.count_or("vision", 0), .audio = o.count_or("audio", 0), .projector = o.count_or("projector", 0)};
+  o.refuse_unread();
+  return t;
+}
+
 void read_published(const Object& o, ModelCard& card) {
   card.published = o.positive("parameters");
   card.published_source = o.text("source");
@@ -222,6 +229,7 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   card.title = o.text_or("title", card.name);
   if (o.has("aliases")) card.aliases = o.texts("aliases");
   card.arch = read_arch(o);
+  if (o.has("towers")) card.towers = read_towers(o.object("towers"));
   if (o.has("published")) read_published(o.object("published"), card);
   if (o.has("stored_parameters")) card.stored = o.positive("stored_parameters");
   card.notes = o.text_or("notes", "");
@@ -298,6 +306,14 @@ Value mtp_json(const Mtp& m) {
           {"own_norm", m.own_norm}, {"own_embedding", m.own_embedding}, {"own_head", m.own_head}};
 }
 
+Value towers_json(const Towers& t) {
+  Value v = Value::object();
+  if (t.vision > 0) v["vision"] = t.vision;
+  if (t.audio > 0) v["audio"] = t.audio;
+  if (t.projector > 0) v["projector"] = t.projector;
+  return v;
+}
+
 void put_arch(Value& v, const Arch& a) {
   v["layers"] = a.layers;
   v["hidden"] = a.hidden;
@@ -349,6 +365,7 @@ Value model_file_json(const ModelCard& card) {
   v["title"] = card.title;
   if (!card.aliases.empty()) v["aliases"] = card.aliases;
   put_arch(v, card.arch);
+  if (card.towers != Towers()) v["towers"] = towers_json(card.towers);
   if (card.published) v["published"] = {{"parameters", *card.published}, {"source", card.published_source}};
   if (card.stored) v["stored_parameters"] = *card.stored;
   if (card.weights) v["weights"] = weight_formats_json(*card.weights);

@@ -27,6 +27,9 @@
 ///   "layered_input"?: { "rows", "width" }  (of the table, of one layer's input),  "output_scale"?,
 ///   "mtp"?: { "modules", "mixer_of", "mlp_of"  (layers whose mixer, and whose MLP or experts, a module's layer has),
 ///             "own_norm", "own_embedding", "own_head" }  (modules that predict further tokens, in none of the counts),
+///   "towers"?: { "vision"?, "audio"?, "projector"? }  (parameters of what turns images or sounds into rows of the
+///   input,
+///              in none of the counts),
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
 ///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }

@@ -63,6 +63,17 @@ const char* mixer_label(const Arch& a) {
 }
 }  // namespace
 
+namespace {
+void add_towers(Section& s, const Towers& t) {
+  const auto part = [&](const char* key, const char* label, Count n) {
+    if (n > 0) s.add(key, label, n, Unit::parameters, "beside the total");
+  };
+  part("vision", "vision tower", t.vision);
+  part("audio", "audio tower", t.audio);
+  part("projector", "projector", t.projector);
+}
+}  // namespace
+
 Section parameters_section(const ModelCard& card) {
   const Parameters p = parameters(card.arch);
   Section s{"parameters", "parameters", {}};
@@ -89,6 +100,7 @@ Section parameters_section(const ModelCard& card) {
   if (const Mtp& m = card.arch.mtp; m.modules > 0)
     s.add("mtp", m.modules == 1 ? "MTP module" : fmt::format("{} MTP modules", m.modules),
           mtp_parameters(card.arch).total, Unit::parameters, "for further tokens; beside the total");
+  add_towers(s, card.towers);
   if (card.arch.tied_head)
     s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
           Unit::parameters, "if its file stores it twice");
@@ -174,8 +186,21 @@ void add_lengths(const Request& r, std::vector<std::string>& n) {
 }
 }  // namespace
 
+namespace {
+/// What of towers is left out of all but their parameters.
+std::string towers_note(const Towers& t) {
+  constexpr Count bytes_each = 2;
+  return fmt::format(
+      "towers for images or sounds and their projector hold {} parameters beside the text model, {} in 16 bits, which "
+      "no "
+      "memory, FLOPs or time here counts",
+      t.total(), human_text(mul(bytes_each, t.total()), Unit::bytes));
+}
+}  // namespace
+
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
+  if (r.model.towers != Towers() && r.has(part::training | part::inference)) n.push_back(towers_note(r.model.towers));
   const Plan& p = r.plan;
   if (const Count modules = r.model.arch.mtp.modules;
       modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))

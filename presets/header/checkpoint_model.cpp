@@ -180,12 +180,18 @@ WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   return most_common_formats(all.held(), card.arch);
 }
 
+/// Whether a group of tensors is the towers that the config describes, number for number.
+bool are_towers(const Towers& towers, std::string_view group, const Holding& h) {
+  return group == "vision and audio" && h.counted && h.parameters == towers.total();
+}
+
 /// Names what is beside the model, with its size.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside())
-    card.caveats.push_back(fmt::format("{}: {} of {} bytes, the largest {}, {} not counted", name,
-                                       counted(h.tensors, "tensor"), h.bytes.value, in_quotes(h.largest),
-                                       h.tensors == 1 ? "is" : "are"));
+    if (!are_towers(card.towers, name, h))
+      card.caveats.push_back(fmt::format("{}: {} of {} bytes, the largest {}, {} not counted", name,
+                                         counted(h.tensors, "tensor"), h.bytes.value, in_quotes(h.largest),
+                                         h.tensors == 1 ? "is" : "are"));
 }
 
 }  // namespace

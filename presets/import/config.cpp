@@ -108,10 +108,15 @@ bool says_nothing(const json::Value& v) {
 
 }  // namespace
 
+std::vector<std::string> Config::unread() const {
+  std::vector<std::string> out = object_.unread();
+  std::erase_if(out, [&](const std::string& key) { return says_nothing(value()[key]); });
+  return out;
+}
+
 std::vector<std::string> Config::suspicious() const {
-  std::vector<std::string> out;
-  for (std::string& key : object_.unread())
-    if (sounds_like_parameters(key) && !says_nothing(value()[key])) out.push_back(std::move(key));
+  std::vector<std::string> out = unread();
+  std::erase_if(out, [](const std::string& key) { return !sounds_like_parameters(key); });
   return out;
 }
 

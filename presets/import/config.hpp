@@ -70,7 +70,9 @@ class Config {
   void ignore(Keys keys) const;
   /// Defaults taken for keys that the config leaves out, whether or not the model uses them.
   const std::vector<Assumption>& assumptions() const { return *assumed_; }
-  /// Keys that nothing asked for and whose names hint at parameters, unless their value is null, false, 0 or empty.
+  /// Keys that nothing asked for, unless their value is null, false, 0 or empty.
+  std::vector<std::string> unread() const;
+  /// Those of them whose names hint at parameters.
   std::vector<std::string> suspicious() const;
   /// Throws InputError: "<where>: <sentence>".
   [[noreturn]] void refuse(const std::string& sentence) const;

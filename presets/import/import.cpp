@@ -12,6 +12,7 @@
 #include "presets/import/families.hpp"
 #include "presets/import/numerics.hpp"
 #include "presets/import/quantization.hpp"
+#include "presets/import/vision.hpp"
 #include "text/counted.hpp"
 #include "text/names.hpp"
 
@@ -158,9 +159,8 @@ std::string defaults_taken(const Config& c, const Arch& a) {
 }
 
 /// Notes on parts that are not counted, and on defaults of the family that were used.
-std::vector<std::string> caveats(const Config& c, const Arch& a, bool composite) {
+std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
-  if (composite) out.emplace_back("text part only: a vision or audio tower beside it is not counted");
   if (const json::Value* widths = c.find("moe_intermediate_size");
       widths != nullptr && widths->is_array() && c.text("model_type", "").starts_with("ernie4_5_"))
     out.emplace_back("experts for text only: those for images, in the same layers, are not counted");
@@ -212,7 +212,7 @@ void take_class(ModelCard& card, const Config& c) {
                                        c.texts("architectures").front()));
 }
 
-ModelCard import_text(const Config& c, bool composite) {
+ModelCard import_text(const Config& c) {
   const std::string type = c.text("model_type", "");
   const Family* family = family_called(type);
   if (family == nullptr) refuse_type(c, type);
@@ -221,15 +221,24 @@ ModelCard import_text(const Config& c, bool composite) {
   if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder())
     c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
-  card.caveats = caveats(c, card.arch, composite);
+  card.caveats = caveats(c, card.arch);
   take_class(card, c);
   card.unknown_keys = c.suspicious();
   return card;
 }
 
-/// Whether a config that states its text model's sizes itself has towers beside it.
-bool sees_or_hears(const Config& c) {
-  return c.has("vision_config") || c.has("audio_config") || c.has("img_processor") || c.has("audio_processor");
+/// Whether a config that states its text model's sizes itself has towers beside it, in a way that is not counted.
+bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
+
+/// The towers beside the text model, before what is said of the text model itself.
+void take_towers(ModelCard& card, const Config& whole, bool composite) {
+  import::CountedTowers counted = import::count_towers(whole, card.arch.hidden);
+  card.towers = counted.towers;
+  std::vector<std::string>& said = counted.caveats;
+  if (said.empty() && counted.towers == Towers() && (composite || has_processors(whole)))
+    said.emplace_back("text part only: a vision or audio tower beside it is not counted");
+  card.caveats.insert(card.caveats.begin(), said.begin(), said.end());
+  card.unknown_keys.insert(card.unknown_keys.end(), counted.unknown_keys.begin(), counted.unknown_keys.end());
 }
 
 void take_weights(ModelCard& card, const Config& whole, const Config& text) {
@@ -257,7 +266,7 @@ Runnable import_runnable(const json::Value& config, const std::string& where) {
   std::string place = where;
   const json::Value text = composite ? text_part(c, place) : config;
   const Config part(text, place, composite);
-  const Arch arch = import_text(part, composite).arch;
+  const Arch arch = import_text(part).arch;
   return {part.text("model_type", ""), arch, import::numerics(part, arch)};
 }
 
@@ -271,12 +280,13 @@ ModelCard import_config(const json::Value& config, const std::string& where) {
     std::string place = where;
     const json::Value text = text_part(c, place);
     const Config part(text, place, true);
-    card = import_text(part, true);
+    card = import_text(part);
     take_weights(card, c, part);
   } else {
-    card = import_text(c, sees_or_hears(c));
+    card = import_text(c);
     take_weights(card, c, c);
   }
+  take_towers(card, c, composite);
   card.name = card.title = printable(model_name(c, where));
   card.source = where;
   return card;

@@ -10,9 +10,10 @@
 
 namespace llmcalc {
 
-/// The model that a config.json describes; of a composite config (vision, audio), the text part. What the config leaves
-/// unsaid follows from its family's modelling code. Keys that change nothing are ignored; those that might are listed
-/// in unknown_keys. Throws InputError; also for a family that is not known, never a guess.
+/// The model that a config.json describes; of a composite config (vision, audio), the text part, with the parameters of
+/// towers beside it. What the config leaves unsaid follows from its family's modelling code. Keys that change nothing
+/// are ignored; those that might are listed in unknown_keys. Throws InputError; also for a family that is not known,
+/// never a guess.
 ModelCard import_config(const json::Value& config, const std::string& where);
 
 /// A model that can be run: the model_type of its text part, and its arithmetic.

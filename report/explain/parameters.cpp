@@ -29,6 +29,17 @@ Formula modules_beside(S s) {
   return module.formula(Expr("n_p", s.arch().mtp.modules) * module.parameters());
 }
 
+/// A tower's modules are its own: the importer adds up their sizes, and no letter stands for them.
+Formula vision(S s) {
+  return from_engine(s, "N_vis", "the modules of the config's vision_config, added up", "parameters.vision");
+}
+Formula audio(S s) {
+  return from_engine(s, "N_aud", "the modules of the config's audio_config, added up", "parameters.audio");
+}
+Formula projector(S s) {
+  return from_engine(s, "N_proj", "matrices and norms between the towers and the text model", "parameters.projector");
+}
+
 constexpr std::string_view counted = "trainable tensors; buffers and router correction biases are not parameters";
 constexpr Definition parameter_table[] = {
     {"parameters.embedding", "parameters of the token table", "parameters", component<Component::embedding>,
@@ -64,6 +75,16 @@ constexpr Definition parameter_table[] = {
     {"parameters.mtp", "parameters of modules for further tokens", "parameters", modules_beside,
      "a layer, two norms and a projection of 2 D to D each; table and head where they are its own; in no other count",
      "DeepSeek-V3 (arXiv:2412.19437) 2.2", "a model with MTP modules"},
+    {"parameters.vision", "parameters of the vision tower", "parameters", vision,
+     "patches, positions, blocks and norms, and a merger where it is within the tower; in no other count, FLOPs or "
+     "bytes",
+     "modelling code of huggingface/transformers, or of the checkpoint", "a model with a vision tower"},
+    {"parameters.audio", "parameters of the audio tower", "parameters", audio,
+     "convolutions, positions, layers and norms; in no other count, FLOPs or bytes",
+     "modelling code of huggingface/transformers", "a model with an audio tower"},
+    {"parameters.projector", "parameters of the projector", "parameters", projector,
+     "from the tower's rows to the text model's, where it is outside of the tower; in no other count, FLOPs or bytes",
+     "modelling code of huggingface/transformers, or of the checkpoint", "a model with a projector"},
     {"parameters.with_stored_head", "parameters of a file that stores the tied head twice", "parameters",
      with_stored_head, counted, "published checkpoints", "a tied head"},
 };

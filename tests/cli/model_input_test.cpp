@@ -55,7 +55,7 @@ TEST_CASE("a config's dtype is the default of --weight-precision, unless --preci
 
 TEST_CASE("a model's caveats stand in every report and in the file that import writes", "[cli]") {
   const std::string path = config(R"("vision_config": {})");
-  const char* note = "a vision or audio tower beside it is not counted";
+  const char* note = "the vision tower beside it is not counted";
   for (const std::string command : {"params ", "memory ", "flops "})
     CHECK_THAT(ask(command + path)["notes"].dump(), Catch::Contains(note));
   const std::string file = scratch() + "/mine.json";

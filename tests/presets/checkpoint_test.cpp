@@ -225,6 +225,28 @@ TEST_CASE("tensors beside the model are named with their size and not counted", 
                                  "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted"});
 }
 
+TEST_CASE("tensors of a tower that the config counts are no surprise", "[checkpoint][towers]") {
+  const CheckpointFolder folder;
+  json::Value config = {{"model_type", "llava"}, {"text_config", tiny_config()}};
+  config["vision_config"] = {{"model_type", "pixtral"},
+                             {"hidden_size", 8},
+                             {"intermediate_size", 16},
+                             {"num_hidden_layers", 1},
+                             {"patch_size", 2}};
+  folder.write("config.json", config.dump());
+  // patches 12 x 8, ln_pre 8, q, k, v, o 4 x 64, gate, up, down 3 x 128, two norms 16
+  constexpr Count tower = 96 + 8 + 256 + 384 + 16, projector = 8 * 256 + 256 + 256 * 256 + 256;
+  const auto caveats = [&](Count numbers) {
+    std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
+    all.push_back({"vision_tower.everything.weight", "BF16", {numbers}});
+    all.push_back({"multi_modal_projector.everything.weight", "BF16", {projector}});
+    return load_model(write_safetensors(folder, "model.safetensors", all)).caveats;
+  };
+  CHECK(load_model((folder.path / "config.json").string()).towers == Towers{.vision = tower, .projector = projector});
+  CHECK(caveats(tower) == std::vector<std::string>());
+  CHECK_THAT(caveats(tower + 1).back(), Catch::Contains("vision and audio: 2 tensors"));
+}
+
 TEST_CASE("a quantised folder has the formats of its config and the bytes of its files", "[checkpoint]") {
   const CheckpointFolder folder;
   json::Value config = tiny_config();

@@ -1,0 +1,134 @@
+// Towers beside text models: published configs of towers beside a small text model of the right width, against what
+// the checkpoints hold beside their text models, or the modules of the modelling code added up.
+
+#include "presets/builtin.hpp"
+#include "presets/load.hpp"
+#include "presets/model_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/presets/import_text.hpp"
+#include "text/names.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+json::Value tower_rows() {
+  const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/towers.json";
+  return json::parse(json::file_text(path), path);
+}
+
+Towers towers_of(const json::Value& row) {
+  return {.vision = row.value("vision", Count{0}),
+          .audio = row.value("audio", Count{0}),
+          .projector = row.value("projector", Count{0})};
+}
+
+/// A composite config of `type` beside a Llama 64 wide.
+std::string beside_text(const std::string& type, const std::string& more) {
+  return R"({"model_type": ")" + type + R"(", "text_config": {"model_type": "llama", "hidden_size": 64,
+    "num_hidden_layers": 1}, )" +
+         more + "}";
+}
+
+const std::string small_clip = R"("model_type": "clip_vision_model", "hidden_size": 8, "intermediate_size": 16,
+  "num_hidden_layers": 2, "image_size": 6, "patch_size": 2, "num_channels": 3)";
+
+// class 8, patches 8 x 12, positions 10 x 8, two LayerNorms 32, two blocks of 4 x 72 + 144 + 136 + 32
+constexpr Count small_clip_numbers = 8 + 96 + 80 + 32 + 2 * (288 + 144 + 136 + 32);
+
+}  // namespace
+
+TEST_CASE("a tower and its projector have as many parameters as their checkpoint", "[import][towers]") {
+  const json::Value rows = tower_rows();
+  REQUIRE(rows.size() == 30);
+  for (const json::Value& row : rows) {
+    CAPTURE(row["name"].get<std::string>());
+    const ModelCard card = import_config(row["config"], "config.json");
+    CHECK(card.towers == towers_of(row));
+    CHECK(card.unknown_keys == std::vector<std::string>());
+    for (const std::string& caveat : card.caveats) CHECK(caveat.find("not counted") == std::string::npos);
+  }
+}
+
+TEST_CASE("presets with towers have those of their configs", "[towers]") {
+  int compared = 0;
+  for (const json::Value& row : tower_rows()) {
+    const std::string name = lower(row["name"].get<std::string>());
+    if (!find_builtin(builtin_models(), name)) continue;
+    CAPTURE(name);
+    const ModelCard card = load_model(std::string(name));
+    CHECK(card.towers == towers_of(row));
+    ++compared;
+  }
+  CHECK(compared == 13);
+}
+
+TEST_CASE("the parts of a small CLIP add up, and a head and further layers change them", "[import][towers]") {
+  const auto towers = [](const std::string& type, const std::string& more, const std::string& whole = "") {
+    return imported(beside_text(type, whole + R"("vision_config": {)" + more + "}")).towers;
+  };
+  const Towers llava = towers("llava", small_clip);
+  CHECK(llava.vision == small_clip_numbers);
+  CHECK(llava.projector == 8 * 64 + 64 + 64 * 64 + 64);
+  CHECK(towers("llava_next", small_clip).projector == llava.projector + 64);
+  CHECK(towers("llava", small_clip, R"("vision_feature_layer": [-2, -1], )").projector == llava.projector + 8 * 64);
+  CHECK(towers("llava", small_clip, R"("multimodal_projector_bias": false, )").projector == llava.projector - 128);
+  const std::string siglip = R"("model_type": "siglip_vision_model", "hidden_size": 8, "intermediate_size": 16,
+    "num_hidden_layers": 2, "image_size": 6, "patch_size": 2)";
+  const Count headless = towers("llava", siglip + R"(, "vision_use_head": false)").vision;
+  CHECK(headless == 96 + 8 + 72 + 16 + 2 * (288 + 144 + 136 + 32));
+  CHECK(towers("llava", siglip).vision == headless + 8 + 288 + 16 + 144 + 136);
+}
+
+TEST_CASE("a tower that is not known is named and not counted", "[import][towers]") {
+  const auto card = [](const std::string& type, const std::string& more) { return imported(beside_text(type, more)); };
+  const std::string vision = R"("vision_config": {"model_type": "siglip2_vision_model", "hidden_size": 8})";
+  const ModelCard one = card("llava", vision);
+  CHECK(one.towers == Towers());
+  CHECK(one.caveats.front() == "text part only: the vision tower \"siglip2_vision_model\" beside it is not counted");
+  // A known tower in a model whose projector is not: neither is counted, since there may be more than one.
+  const ModelCard two = card("video_llava", R"("vision_config": {)" + small_clip + "}");
+  CHECK(two.towers == Towers());
+  CHECK(two.caveats.front() == "text part only: the vision tower \"clip_vision_model\" beside it is not counted");
+  const ModelCard heard = card("gemma4", R"("vision_config": null, "audio_config": {"model_type": "gemma4_audio"})");
+  CHECK(heard.caveats.front() == "text part only: the audio tower \"gemma4_audio\" beside it is not counted");
+  const ModelCard nested = imported(R"({"model_type": "qwen2_5_omni", "thinker_config": {"text_config": {"model_type":
+    "llama", "hidden_size": 64, "num_hidden_layers": 1}, "vision_config": {"model_type": "omni_vision"}}})");
+  CHECK(nested.caveats.front() == "text part only: the vision tower \"omni_vision\" beside it is not counted");
+}
+
+TEST_CASE("keys of a tower's config that are not understood are told, and so are defaults", "[import][towers]") {
+  const ModelCard card = imported(beside_text(
+      "llava", R"("vision_config": {)" + small_clip + R"(, "num_register_tokens": 4, "hidden_act": "quick_gelu"})"));
+  CHECK(card.unknown_keys == std::vector<std::string>{"vision_config.num_register_tokens"});
+  const ModelCard short_one = imported(beside_text("mistral3", R"("vision_config": {"hidden_size": 64})"));
+  CHECK_THAT(short_one.caveats.front(), Catch::Contains("\"vision_config\" leaves out, so the tower's defaults count"));
+  CHECK_THAT(short_one.caveats.front(), Catch::Contains("num_hidden_layers 24"));
+}
+
+TEST_CASE("absurd and contradictory towers are refused in a sentence", "[import][towers]") {
+  const auto refused = [](const std::string& type, const std::string& more) {
+    return refusal(beside_text(type, R"("vision_config": )" + more));
+  };
+  CHECK_THAT(refused("llava", "5"), Catch::Contains("\"vision_config\": expected an object, got 5"));
+  CHECK_THAT(refused("llava", R"({"hidden_size": 4611686018427387904})"), Catch::Contains("passes 2^63"));
+  CHECK_THAT(refused("llava", R"({"hidden_size": 0})"), Catch::Contains("\"hidden_size\""));
+  CHECK_THAT(refused("llava", R"({"image_size": [224, 448]})"), Catch::Contains("a list of two equal ones"));
+  CHECK_THAT(refused("qwen3_5", R"({"out_hidden_size": 65})"),
+             Catch::Contains("rows are 65 wide, and the text model's 64"));
+  CHECK_THAT(refused("qwen3_5", R"({"deepstack_visual_indexes": [8], "out_hidden_size": 64})"),
+             Catch::Contains("has one merger"));
+  CHECK_THAT(refused("internvl", R"({"norm_type": "batch_norm"})"), Catch::Contains("\"layer_norm\" or \"rms_norm\""));
+  CHECK_THAT(refused("kimi_k3", R"({"norm_type": "layernorm"})"), Catch::Contains("only \"rmsnorm\" is known"));
+}
+
+TEST_CASE("a model file says its towers, and reads them again", "[towers]") {
+  const json::Value file = model_file_json(load_model("kimi-k3"));
+  CHECK(file["towers"] == json::Value{{"vision", 401214464}, {"projector", 46144512}});
+  CHECK(read_model_file(file, "x.json").towers == load_model("kimi-k3").towers);
+  CHECK_FALSE(model_file_json(load_model("gpt-2-124m")).contains("towers"));
+  json::Value wrong = file;
+  wrong["towers"]["sound"] = 1;
+  CHECK_THROWS_WITH(read_model_file(wrong, "x.json"), Catch::Contains("\"sound\""));
+}
