@@ -39,7 +39,7 @@ Modules modules(const Object& q, std::initializer_list<std::string_view> keys) {
     if (!q.has(key)) continue;
     try {
       return Modules(q.texts(key));
-    } catch (const std::regex_error&) {
+    } catch (const ExpressionError&) {
       refuse(q, fmt::format("a regular expression in \"{}\"", key));
     }
   }
