@@ -344,7 +344,10 @@ Plan plan(Number format) {
   Plan p;
   p.seq = 256;
   p.micro_batch = p.global_batch = 4;
-  if (format == Number::f32) p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
+  if (format == Number::f32) {
+    p.kv_precision = p.precision = dtypes::fp32;
+    p.weight_precision = p.precision;
+  }
   return p;
 }
 

@@ -142,7 +142,7 @@ double scores(const Attention& s, const Pricing& p) {
 double queries_and_outputs(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.qk_dim + s.v_dim));
 }
-double keys_and_values(const Attention& s, DType t, Count tokens) {
+double keys_and_values(const Attention& s, const CacheFormats& t, Count tokens) {
   return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
 }
 /// Bytes of what relative positions add to the scores.
@@ -212,8 +212,9 @@ Cost forward(const IndexScores& s, const Pricing& p, const Stored&) {
     c.moved.activations += index_keys(s, p.activation);
     return c;
   }
-  c.moved.cache = index_keys(s, p.cache);
-  if (s.pooled == 0) c.moved.activations += d(s.rows()) * d(row_bytes(p.cache, s.width).value);  // new keys are written
+  c.moved.cache = index_keys(s, p.cache.keys);
+  if (s.pooled == 0)
+    c.moved.activations += d(s.rows()) * d(row_bytes(p.cache.keys, s.width).value);  // new keys are written
   return c;
 }
 Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
@@ -230,7 +231,7 @@ Learned learned(const IndexScores&) { return {}; }
 
 double pool_numbers(const Pool& s) { return 2 * d(s.rows()) * d(s.wide) + d(s.pooled()) * d(s.width); }
 Cost forward(const Pool& s, const Pricing& p, const Stored& w) {
-  const double written = p.cached ? d(s.pooled()) * d(row_bytes(p.cache, s.width).value) : 0;
+  const double written = p.cached ? d(s.pooled()) * d(row_bytes(p.cache.keys, s.width).value) : 0;
   return {.moved = {.weights = bytes(w.vector, d(s.ratio) * d(s.wide)),
                     .activations = bytes(p.activation, pool_numbers(s)) + written}};
 }

@@ -117,12 +117,12 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
 }
 /// The key of every token; attention caches its own beside it.
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {
-  return {.per_token = s.pooled > 0 ? Bytes() : row_bytes(p.cache, s.width)};
+  return {.per_token = s.pooled > 0 ? Bytes() : row_bytes(p.cache.keys, s.width)};
 }
 /// Pooled keys; beside them keys and gates, as they were computed, of the last tokens that the next pooled key is made
 /// of: those of one group, or of two that overlap.
 CacheRow cache_row(const Pool& s, const Pricing& p) {
-  return {.per_pool = row_bytes(p.cache, s.width),
+  return {.per_pool = row_bytes(p.cache.keys, s.width),
           .ratio = s.ratio,
           .open = bytes_of(p.activation, mul(2, s.wide, s.last_tokens()))};
 }
@@ -155,7 +155,7 @@ Bytes weight_bytes(const Shape& s, const Stored& w) {
   return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, s);
 }
 
-Bytes token_cache(const Attention& a, DType cache) { return token_rows(a, cache, a.caches_latent()); }
+Bytes token_cache(const Attention& a, const CacheFormats& cache) { return token_rows(a, cache, a.caches_latent()); }
 CacheRow cache_row(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return cache_row(shape, p); }, s);
 }

@@ -42,7 +42,7 @@ CacheRow cache_row(const Shape& shape, const Pricing& p);
 
 /// Bytes of one token in this layer's cache on this rank: a key and a value of every KV head, or one latent row, each
 /// a row of its own.
-Bytes token_cache(const Attention& a, DType cache);
+Bytes token_cache(const Attention& a, const CacheFormats& cache);
 
 /// The inputs that the backward pass needs, and whether it needs the output.
 struct Needs {

@@ -41,7 +41,8 @@ PassEstimate DecodeSteps::at(Count context) const {
 }
 
 Bytes DecodeSteps::workspace() const {
-  return plan_.kv_cache ? curve_.workspace() : pass_workspace(price_decode(arch_, plan_, layout_, {}, end_));
+  const bool is_plain = plan_.kv_cache && plan_.mtp == 0;
+  return is_plain ? curve_.workspace() : pass_workspace(price_last(arch_, plan_, layout_, {}));
 }
 
 BothSeconds DecodeSteps::seconds(Count context) const {

@@ -73,7 +73,7 @@ class Walk {
     WorstMoments w;
     for (std::size_t t = 0; t < ops_.tensors(); ++t) {
       const Tensor& x = tensors_[t];
-      const bool alive = x.needed || x.carried || x.last_use >= forward_at_ || t == result_ || t == ops_.handed_on();
+      const bool alive = x.needed || x.carried || x.last_use >= forward_at_ || is_read_later(t);
       if (alive && !x.outside && x.producer <= forward_at_) w.forward.add(tensor(Alive::As::result, t));
     }
     add_own(w.forward, forward_at_, false);
@@ -270,6 +270,11 @@ class Walk {
     m.add({Alive::As::scratch, until, passing(until, is_backward)});
   }
 
+  /// Whether a segment behind this one reads the tensor.
+  bool is_read_later(std::size_t t) const {
+    return t == result_ || t == ops_.handed_on() || (t == block_input && ops_.leaves_input());
+  }
+
   void forward_pass() {
     Bytes live = tensors_[block_input].size;
     if (tensors_[block_input].needed) r_.kept += tensors_[block_input].size;
@@ -293,7 +298,7 @@ class Walk {
     peak = std::max(peak, now);
   }
   Bytes freed(TensorId t, std::size_t i) const {
-    if (t == no_tensor || t == result_ || t == ops_.handed_on()) return {};
+    if (t == no_tensor || is_read_later(t)) return {};
     const Tensor& x = tensors_[t];
     return x.last_use == i && !x.needed && !x.outside && !x.carried ? x.size : Bytes();
   }

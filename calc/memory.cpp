@@ -292,7 +292,7 @@ Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout,
   return training_memory(price(arch, plan, layout, {}), plan, layout, process);
 }
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes process) {
-  const Prices last = price_decode(arch, plan, layout, {}, add(plan.prompt, plan.generate));
+  const Prices last = price_last(arch, plan, layout, {});
   const Prices prompt = price_prefill(arch, plan, layout, {}, plan.prompt);
   return inference_memory(prompt, pass_workspace(last), plan, process);
 }

@@ -351,6 +351,7 @@ class OpList : public InPlace<Op, 128> {
     result_is_carried_ = from.result_is_carried_;
     saved_ = from.saved_;
     handed_on_ = from.handed_on_;
+    leaves_input_ = from.leaves_input_;
   }
   /// The tensor that the next segment reads, where it is not the last one made; no_tensor: it is.
   TensorId result() const { return result_; }
@@ -364,6 +365,9 @@ class OpList : public InPlace<Op, 128> {
   /// The tensor that later layers read until one of them makes its like, an indexer's choice; no_tensor: there is none.
   TensorId handed_on() const { return handed_on_; }
   void hand_on(TensorId t) { handed_on_ = t; }
+  /// Whether another segment behind this one reads the input, too.
+  bool leaves_input() const { return leaves_input_; }
+  void leave_input() { leaves_input_ = true; }
 
  private:
   TensorId next_ = 1;  // tensor 0 is the block's input
@@ -371,6 +375,7 @@ class OpList : public InPlace<Op, 128> {
   bool result_is_carried_ = false;
   Count saved_ = 0;
   TensorId handed_on_ = no_tensor;
+  bool leaves_input_ = false;
 };
 
 }  // namespace llmcalc

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "calc/cache_formats.hpp"
 #include "calc/choice.hpp"
 #include "calc/dtype.hpp"
 #include "calc/frozen.hpp"
@@ -198,7 +199,7 @@ struct Plan {
   Count mtp = 0;                   ///< modules of the model (Mtp) that are trained with it, or that draft for it
   DType precision = dtypes::bf16;  ///< what the matrices of the blocks are multiplied in
   DType working = dtypes::bf16;    ///< all else where `precision` has fewer than 16 bits: see working_format
-  DType kv_precision = dtypes::bf16;
+  CacheFormats kv_precision{};     ///< of keys and values in the cache
   WeightFormats weight_precision{};
   AttentionImpl attention = AttentionImpl::flash;
 

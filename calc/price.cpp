@@ -305,6 +305,11 @@ Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, co
   return price_pass(arch, plan, layout, device, decode_step(plan, context), Phase::decode);
 }
 
+Prices price_last(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
+  if (!plan.kv_cache) return price_prefill(arch, plan, layout, device, add(plan.prompt, plan.generate));
+  return price_pass(arch, plan, layout, device, last_step(plan), Phase::decode);
+}
+
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                            const Step& step, Cores& cores) {
   Prices prices;

@@ -155,6 +155,9 @@ Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 /// whole sequence.
 Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count context);
 
+/// Prices of the last pass of the plan's generation: that of last_step(), or without a KV cache the whole sequence.
+Prices price_last(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
+
 /// The attention core of a kind of layer or of a module, on one rank and of the whole model.
 struct Core {
   Op op, whole;

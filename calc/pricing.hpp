@@ -11,7 +11,8 @@ enum class Phase : std::uint8_t { training, prefill, decode };
 
 struct Pricing {
   Phase phase = Phase::training;
-  DType activation = dtypes::bf16, cache = dtypes::bf16;
+  DType activation = dtypes::bf16;
+  CacheFormats cache{};
   DType product = dtypes::bf16;  ///< format of the blocks' matrix products; all else is in `activation`
   WeightFormats weight{};
   AttentionImpl attention = AttentionImpl::flash;

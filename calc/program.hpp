@@ -2,6 +2,8 @@
 /// The segments of a pass over a model: embedding, every kind of block with its number of layers, head, cut for one
 /// rank.
 
+#include <algorithm>
+
 #include "calc/block.hpp"
 #include "calc/gradient_flow.hpp"
 #include "calc/parallel/cut.hpp"
@@ -66,6 +68,17 @@ constexpr Step drafting_step(const Plan& p, Count context) {
   s.queries += p.mtp;
   s.verifies = true;
   s.mtp = p.mtp;
+  return s;
+}
+
+/// The last step of a generation. With modules it verifies what they have drafted, as far as the generation has so many
+/// tokens, and they draft again.
+inline Step last_step(const Plan& p) {
+  const Count end = add(p.prompt, p.generate);
+  if (p.mtp == 0) return decode_step(p, end);
+  const Count verified = std::clamp<Count>(p.generate - 1, 0, p.mtp);
+  Step s = drafting_step(p, end - verified);
+  s.queries = 1 + verified;
   return s;
 }
 

@@ -86,6 +86,8 @@ class SegmentBuilder {
   TensorId outside() { return ops_.new_tensor(); }
   /// Names the segment's result, where it is not the last tensor made.
   void set_result(TensorId t) { ops_.set_result(t); }
+  /// Leaves the segment's input to one behind it, which reads it too.
+  void leave_input() { ops_.leave_input(); }
   void save(Count numbers) { ops_.save(numbers); }
   void hand_on(TensorId t) { ops_.hand_on(t); }
   void carry_result() { ops_.carry_result(); }

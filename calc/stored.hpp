@@ -54,10 +54,10 @@ inline Stored stored(const Op& op, const Pricing& p) {
   return stored(op.shape, op.component, own, op.narrow);
 }
 
-/// Bytes of one token's keys and values in format t, each a row of its own: one per KV head, or the latent row.
-inline Bytes token_rows(const Attention& a, DType t, bool latent) {
-  if (latent) return row_bytes(t, a.latent_dim);
-  return a.kv_heads * (row_bytes(t, a.qk_dim) + (a.shared ? Bytes() : row_bytes(t, a.v_dim)));
+/// Bytes of one token's keys and values in those formats, each a row of its own: one per KV head, or the latent row.
+inline Bytes token_rows(const Attention& a, const CacheFormats& t, bool latent) {
+  if (latent) return row_bytes(t.keys, a.latent_dim);
+  return a.kv_heads * (row_bytes(t.keys, a.qk_dim) + (a.shared ? Bytes() : row_bytes(t.values, a.v_dim)));
 }
 
 }  // namespace llmcalc

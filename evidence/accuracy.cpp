@@ -51,6 +51,9 @@ std::string no_rate(const HardwareCard& hardware, DType precision) {
   return fmt::format("{} does not multiply in {}", hardware.name, precision.name());
 }
 
+constexpr const char* unmeasured =
+    "the device has the shares of its kind: no row of the fit was measured on it, and the interval is wider";
+
 class Predictor {
  public:
   Predictor(Accuracy& out, const ReplayBasis& basis) : out_(out), basis_(basis) {}
@@ -102,6 +105,7 @@ class Predictor {
     r.measured = c.step->value;
     r.measured_as = c.measured_as;
     r.assumed = c.assumed;
+    if (!training_estimator().measured(c.on.hardware.name)) r.assumed.push_back(unmeasured);
     keep(std::move(r));
   }
 
@@ -129,6 +133,7 @@ class Predictor {
     r.repeats = f.repeats;
     r.doubt = f.doubt;
     r.assumed = c.assumed;
+    if (!inference_estimator().measured(c.on.hardware.name)) r.assumed.push_back(unmeasured);
     keep(std::move(r));
   }
 

@@ -20,7 +20,9 @@ Prediction with_interval(double x, const EstimateInterval& interval) {
 PredictedStep predicted_step(const TrainingCase& c) {
   const TrainingEstimator& e = training_estimator();
   const TrainEstimate step = estimated_training(c, training_stack(c), e.parameters);
-  return {with_interval(step.estimate.total().value, e.interval(estimate_class(c))), step.bound.total().value};
+  const EstimateClass kind =
+      e.measured(c.on.hardware.name) ? estimate_class(c) : estimate_class(c.arch, c.on.hardware, true);
+  return {with_interval(step.estimate.total().value, e.interval(kind)), step.bound.total().value};
 }
 
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind) {
@@ -36,8 +38,10 @@ PredictedCase::PredictedCase(const InferenceCase& c)
 std::optional<double> PredictedCase::bound(const Figure& f) const { return bound_.figure(f); }
 
 std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
-  const std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
-  if (kind) return with_interval(*estimate_.figure(f), inference_estimator().interval(*kind));
+  const InferenceEstimator& e = inference_estimator();
+  std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
+  if (kind && !e.measured(c_.on.hardware.name)) kind = class_on_unmeasured(e, *kind);
+  if (kind) return with_interval(*estimate_.figure(f), e.interval(*kind));
   const std::optional<double> room = predicted_memory(c_, f);
   return room ? std::optional(Prediction{*room}) : std::nullopt;
 }

@@ -52,7 +52,8 @@ Plan learning_plan(const LearningSettings& s, DType precision) {
   Plan p;
   p.seq = s.seq;
   p.micro_batch = p.global_batch = s.batch;
-  p.weight_precision = p.precision = p.kv_precision = precision;
+  p.kv_precision = p.precision = precision;
+  p.weight_precision = p.precision;
   return p;
 }
 

@@ -24,7 +24,8 @@ std::string downloaded_folder(const std::string& path) {
 Plan plan_of(const TrainedModel& m) {
   Plan p;
   p.precision = m.number() == Number::bf16 ? dtypes::bf16 : dtypes::fp32;
-  p.weight_precision = p.kv_precision = p.precision;
+  p.kv_precision = p.precision;
+  p.weight_precision = p.precision;
   p.micro_batch = p.global_batch = p.batch = 1;
   return p;
 }

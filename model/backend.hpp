@@ -183,6 +183,8 @@ class Backend : public Memory {
   virtual bool computes(const Numerics&) const = 0;
   /// What a model needs that the backend does not have, in the words of a sentence; empty: nothing.
   virtual std::string lacks(const Arch&) const { return {}; }
+  /// Whether it runs modules for further tokens (Plan::mtp): a loss of the rows that have a target, and sums of losses.
+  virtual bool runs_modules() const { return true; }
   virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
   virtual Bytes available() const { return capacity(); }  ///< those that nobody uses
 
@@ -326,11 +328,15 @@ class Backend : public Memory {
 
   /// The mean of -log p(target) over the rows of logits, into the backend's memory. Logits of the backend's format stay
   /// unchanged, and log_sums, wide, gets the log-sum-exp of every row; without log_sums the logits are wide, and may be
-  /// overwritten. Targets are the host's, valid until all calls are done.
+  /// overwritten. Targets are the host's, valid until all calls are done; where the backend runs modules, a row whose
+  /// target is negative has none: it is not in the mean, and its gradient is zero.
   virtual void loss(const Loss&, const std::int64_t* targets, Out logits, Out log_sums, double* mean) = 0;
   /// Overwrites the logits of the last loss with their gradient (softmax - onehot) scale, with the same log_sums. For
   /// wide logits its format is private to loss_gradient and linear_gradient.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits, In log_sums) = 0;
+
+  /// sum += share x, one number each in the backend's memory.
+  virtual void add_share(double /*share*/, const double* /*x*/, double* /*sum*/) { throw_lack(); }
 
   /// Adds the mean of n numbers to one in the backend's memory.
   virtual void add_mean(Count /*n*/, In /*x*/, double* /*to*/) { throw_lack(); }

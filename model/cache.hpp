@@ -32,19 +32,21 @@ class Cache {
  public:
   /// Allocates all layers for `tokens` tokens of each sequence; `expanded`: latent attention keeps heads, not latent
   /// rows. `encoded`: of the tokens, those that an encoder reads; the others follow one that begins its decoder.
+  /// `modules`: for further tokens (Mtp), whose layers follow the model's.
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens,
-        Count encoded = 0)
+        Count encoded = 0, Count modules = 0)
       : backend_(backend),
         arena_(arena),
         sequences_(sequences),
         tokens_(arch.is_encoder_decoder() ? tokens - encoded + 1 : tokens),
         encoded_(encoded) {
     const LayerKinds kinds = layer_kinds(arch);
-    for (Count i = 0; i < mul(arch.layers, halves(arch)); ++i) {
+    for (Count i = 0; i < mul(arch.layers + modules, halves(arch)); ++i) {
       LayerCache& layer = layers_.emplace_back();
       LayerCache& cross = cross_.emplace_back();
-      for (const Op& op :
-           block_ops(arch, kinds.kinds[kind_index(kinds, i / halves(arch))], {.expanded_cache = expanded})) {
+      const Count number = i / halves(arch);
+      const LayerKind kind = number < arch.layers ? kinds.kinds[kind_index(kinds, number)] : mtp_layer(arch);
+      for (const Op& op : block_ops(arch, kind, {.expanded_cache = expanded})) {
         if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->cross)
           add_cross(cross, *a);
         else if (a != nullptr && a->caches() && !layer.k)

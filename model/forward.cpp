@@ -251,14 +251,28 @@ Named pooled(Pass& p, const Value& x) {
   return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
 }
 
-/// Rows that the head sees.
-Count head_rows(const Step& s) { return s.training ? s.tokens() : s.sequences; }
+/// Norm and logits, of every token or of one of each sequence.
+Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
+  const Arch& a = p.arch();
+  const Step& s = p.step();
+  p.look_at(token);
+  if (normed && token && x.rows != s.sequences) {
+    const Norm one{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
+    x = p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
+  } else if (normed) {
+    x = norm(p, "head.norm", std::move(x));
+  }
+  if (a.embedding_width != a.hidden) x = p.linear("head.project", std::move(x));
+  return p.logits("head.logits", std::move(x));
+}
 
 /// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
 /// makes, or x itself.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
+  const std::optional<Count> token = s.training || s.verifies ? std::nullopt : std::optional(s.queries - 1);
+  p.look_at(token);
   if (a.streams > 1) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   Named first;
   if (a.head.pooler) first = pooled(p, x);
@@ -268,19 +282,26 @@ Value head(Pass& p, Value x) {
     x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
     x = norm(p, "head.transform_norm", std::move(x));
   }
-  if (a.final_norm && x.rows != head_rows(s)) {
-    const Norm last{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
-    x = p.norm("head.norm", std::move(x), last, s.queries * a.hidden, (s.queries - 1) * a.hidden);
-  } else if (a.final_norm) {
-    x = norm(p, "head.norm", std::move(x));
-  }
-  if (a.embedding_width != a.hidden) x = p.linear("head.project", std::move(x));
-  return p.logits("head.logits", std::move(x));
+  return logits(p, std::move(x), a.final_norm, token);
 }
 
-}  // namespace
+// ---- modules for further tokens
 
-Value forward(Pass& p, std::span<const std::int64_t> ids) {
+/// The result of a module's layer: layer(W_e norm(e) + W_h norm(x)), of the embeddings e of its tokens and the result x
+/// before it, the last layer's or the module's.
+Value module_result(Pass& p, Value x, std::span<const std::int64_t> ids) {
+  const Count layer = p.layer();
+  Value e = p.linear("mtp.project_token", norm(p, "mtp.token_norm", p.lookup("mtp.tokens", ids)));
+  Value h = p.linear("mtp.project_result", norm(p, "mtp.result_norm", std::move(x)));
+  Value y = p.add("mtp.add", std::move(e), std::move(h));
+  const auto run = [&p](Value in) { return block(p, std::move(in)); };
+  y = p.plan().recompute == Recompute::full ? p.checkpoint(std::move(y), run) : run(std::move(y));
+  p.enter(layer);
+  return y;
+}
+
+/// The last layer's result.
+Value trunk(Pass& p, std::span<const std::int64_t> ids) {
   p.enter(-1);
   Stacks tokens = embeddings(p, ids);
   Value x = std::move(tokens.encoder), encoded;
@@ -303,8 +324,25 @@ Value forward(Pass& p, std::span<const std::int64_t> ids) {
     encoded = std::exchange(x, std::move(tokens.decoder));
   }
   p.enter(-1);
-  encoded = {};
-  return head(p, std::move(x));
+  return x;
+}
+
+}  // namespace
+
+Value forward(Pass& p, std::span<const std::int64_t> ids) { return head(p, trunk(p, ids)); }
+
+void forward_further(Pass& p, std::span<const std::int64_t> ids, const TakeLogits& take) {
+  const Arch& a = p.arch();
+  const Count modules = p.step().mtp;
+  Value x = trunk(p, ids);
+  Further next = take(0, head(p, x));
+  for (Count k = 1; k <= modules; ++k) {
+    p.enter((a.layers + k - 1) * halves(a));
+    x = module_result(p, std::move(x), next.ids);
+    const std::optional<Count> token = p.step().training ? std::nullopt : std::optional(next.token);
+    Value read = k < modules ? x : std::exchange(x, {});
+    next = take(k, logits(p, std::move(read), a.mtp.own_norm || a.final_norm, token));
+  }
 }
 
 }  // namespace llmcalc::model

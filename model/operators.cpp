@@ -1,6 +1,8 @@
 // Every operator but attention and experts: its forward, next to the rule for its gradient. In a rule dy is the
 // gradient of the loss by the result; it is freed when the rule ends, with the tensors that the rule kept.
 
+#include <algorithm>
+
 #include "model/pass.hpp"
 
 namespace llmcalc::model {
@@ -8,40 +10,44 @@ namespace {
 
 const void* value(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
 
+/// Whether an operator looks up rows of the vocabulary: the model's, or a module's.
+bool reads_tokens(std::string_view op) { return op == "embedding.tokens" || op == "mtp.tokens"; }
+
 }  // namespace
 
 // ---- y = table[ids]; the table's rows gather what their tokens bring back
 
-/// The ids of all tokens, which a step of training keeps for backward once.
+/// The ids of all tokens, which a step of training keeps for backward once, and those that a module reads.
 Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
-  if (ids.empty()) return nullptr;
-  if (step_.training && !ids_) {
-    ids_ = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
-    backend_.upload(ids_->data(), ids.data(), ids_->bytes());
-  }
-  return ids_;
+  if (ids.empty() || !step_.training) return nullptr;
+  Tensor once;
+  Tensor& kept = in_module() ? once : ids_;
+  if (kept) return kept;
+  kept = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
+  backend_.upload(kept->data(), ids.data(), kept->bytes());
+  return kept;
 }
 
 void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                    const Value& y) {
   backend_.lookup(s, ids, at, table.value->data(), y.data->data());
-  if (op != "embedding.tokens") return;
+  if (!reads_tokens(op)) return;
   const double scale = numerics().embedding_scale;
   if (scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());
-  if (arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, at, y.data->data());
+  if (!in_module() && arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, at, y.data->data());
 }
 
 void Pass::look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                             const std::shared_ptr<Slot>& y) {
   const Tensor dy = taken(y);  // nobody else holds it by now
-  const double scale = op == "embedding.tokens" ? numerics().embedding_scale : 1;
+  const double scale = reads_tokens(op) ? numerics().embedding_scale : 1;
   if (scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
   backend_.lookup_gradient(s, ids, at, dy->data(), weights_.sum(&table));
 }
 
 Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
-  Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
-  const Lookup s{step_.tokens(), table.shape.out, table.shape.in};
+  Parameter& table = matrix(op);
+  const Lookup s{step_.tokens(), table.shape.out, table.shape.in, borrows(op)};
   Value y = make(op, s.tokens, s.width);
   const Tensor kept = kept_ids(op, ids);
   forward(op, s, [&] { look_up(op, s, {ids.data(), data(kept)}, positions(), table, y); });
@@ -67,22 +73,22 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
   const bool for_loss = how.for_loss, first = how.first;
   const Value* const gates = how.gates;
   const bool wide = for_loss && wide_logits();
-  const bool tied = arch_.tied_head && op == "head.logits";
-  Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(op, "weight");
+  const bool tied = borrows(op);
+  Parameter* w = &matrix(op);
   Parameter* b = weight(op, "bias");
   Linear s{.rows = x.rows,
            .in = w->shape.in,
            .out = w->shape.out,
            .groups = w->shape.groups,
-           .bias = b != nullptr,
+           .bias = b != nullptr && !(tied && in_module()),
            .tied = tied};
   LinearView v{.weight = value(w), .bias = value(b), .wide_output = wide};
   if (gates != nullptr) {
     s.top_k = arch_.moe.visited();
     v.choice = gates->data->data();
   }
-  const bool in_head = !step_.training && op.starts_with("head.") && x.rows != step_.sequences;
-  const bool last = in_head && !first;  // generation looks at the last token of each sequence only
+  const bool in_head = looked_at_ && op.starts_with("head.") && x.rows != step_.sequences;
+  const bool last = in_head && !first;  // generation looks at one token of each sequence only
   if (first || last) {
     s.rows = step_.sequences;
     v.x_stride = step_.queries * s.in;
@@ -91,7 +97,7 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
   if (narrow) v.x_stride = x.width;
   const Bytes each = wide ? backend_.wide() : backend_.number();
   Value y = make(for_loss ? Purpose::logits : Purpose::activations, op, s.rows, s.out, each);
-  v.x = static_cast<const std::byte*>(data(x.data)) + (last ? (step_.queries - 1) * s.in * backend_.number().value : 0);
+  v.x = static_cast<const std::byte*>(data(x.data)) + (last ? *looked_at_ * s.in * backend_.number().value : 0);
   const double most = op == "head.logits" ? numerics().logit_cap : 0;
   forward(op, s, [&] {
     backend_.linear(s, v, y.data->data());
@@ -121,7 +127,7 @@ Value Pass::output_norm(std::string_view op, Value x, const Norm& s) { return no
 Value Pass::normed(std::string_view op, Value given, Norm s, double offset, Count stride, Count first) {
   const Value x = std::move(given);
   Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
-  s.weights = (w != nullptr ? w->elements() : 0) + (b != nullptr ? b->elements() : 0);
+  s.weights = borrows(op) ? 0 : w->elements() + (b != nullptr ? b->elements() : 0);
   NormView v{.weight = value(w),
              .bias = value(b),
              .x_stride = stride > 0 ? stride : s.width,
@@ -336,17 +342,30 @@ void Pass::dropout(std::string_view op, Value& x) {
 // ---- cross-entropy: the logits become their own gradient. Wide ones may become log-probabilities on the way; others,
 // which rounding would make too coarse for that, have their rows' log-sum-exps kept beside them.
 
-void Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
-  const Value x = std::move(given);
+void Pass::entropy(std::string_view op, const Value& x, std::span<const std::int64_t> targets, double share,
+                   double* mean) {
   const Loss s{x.rows, x.width};
   const Tensor log_sums = wide_logits() ? nullptr : own(op, s.rows * backend_.wide());
   forward(op, s, [&] { backend_.loss(s, targets.data(), x.data->data(), data(log_sums), mean); });
-  if (taping())
-    remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, scale = loss_scale_] {
-      const double each = scale / static_cast<double>(s.rows);
-      backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
-      slot->gradient = x_data;
-    });
+  if (!taping()) return;
+  remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, scale = share * loss_scale_] {
+    const Count known = std::count_if(targets.begin(), targets.end(), [](std::int64_t t) { return t >= 0; });
+    const double each = scale / static_cast<double>(std::max<Count>(1, known));
+    backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
+    slot->gradient = x_data;
+  });
+}
+
+void Pass::further_loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double share,
+                        double* mean, double* sum) {
+  const Value x = std::move(given);
+  entropy(op, x, targets, share, mean);
+  backend_.add_share(share, mean, sum);
+}
+
+void Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
+  const Value x = std::move(given);
+  entropy(op, x, targets, 1, mean);
   for (const Value& y : std::exchange(judged_, {})) backend_.add_mean(y.elements(), y.data->data(), mean);
 }
 

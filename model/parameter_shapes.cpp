@@ -10,10 +10,11 @@ class Shapes {
  public:
   explicit Shapes(const Arch& a) : a_(a), kinds_(layer_kinds(a)) {}
 
-  std::vector<ParameterShape> list() {
+  std::vector<ParameterShape> list(Count modules) {
     embedding();
-    for (Count i = 0; i < mul(a_.layers, halves(a_)); ++i) layer(i);
+    for (Count i = 0; i < a_.layers; ++i) layer(i, kinds_.kinds[kind_index(kinds_, i)]);
     head();
+    for (Count i = 0; i < modules; ++i) module(a_.layers + i);
     return std::move(all_);
   }
 
@@ -75,9 +76,25 @@ class Shapes {
     if (a_.head_bias) vector("head.logits.bias", a_.vocabulary, Start::zero);
   }
 
-  void layer(Count i) {
+  /// What it reads, its layer, and what it does not share with the model.
+  void module(Count i) {
+    prefix_ = "layers." + std::to_string(i * halves(a_)) + ".";
+    if (a_.mtp.own_embedding) matrix("mtp.tokens", a_.vocabulary, a_.hidden, false);
+    norm("mtp.token_norm");
+    matrix("mtp.project_token", a_.hidden, a_.hidden, false);
+    norm("mtp.result_norm");
+    matrix("mtp.project_result", a_.hidden, a_.hidden, false);
+    if (a_.mtp.own_norm) norm("head.norm");
+    if (a_.mtp.own_head) matrix("head.logits", a_.vocabulary, a_.hidden, a_.head_bias);
+    layer(i, mtp_layer(a_));
+  }
+
+  void layer(Count i, const LayerKind& kind) {
+    for (Count half = 0; half < halves(a_); ++half) part(i * halves(a_) + half, kind);
+  }
+  /// A layer, or a half of one.
+  void part(Count i, const LayerKind& kind) {
     prefix_ = "layers." + std::to_string(i) + ".";
-    const LayerKind& kind = kinds_.kinds[kind_index(kinds_, i / halves(a_))];
     const Mixer& m = a_.mixer(kind.mixer);
     const bool parallel = a_.block == BlockKind::parallel;
     const NormPlacement p = a_.norm_placement;
@@ -338,6 +355,6 @@ class Shapes {
 
 }  // namespace
 
-std::vector<ParameterShape> parameter_shapes(const Arch& arch) { return Shapes(arch).list(); }
+std::vector<ParameterShape> parameter_shapes(const Arch& arch, Count modules) { return Shapes(arch).list(modules); }
 
 }  // namespace llmcalc::model

@@ -18,6 +18,7 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       whole_(step),
       step_(half_step(arch, step, false)),
       kinds_(layer_kinds(arch)),
+      module_layer_(step.mtp > 0 ? mtp_layer(arch) : LayerKind()),
       handing_(handed_on(kinds_)),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
       trace_(trace),
@@ -90,7 +91,11 @@ void Pass::refuse_not_a_number(std::string_view op) const {
   std::vector<double> numbers(static_cast<std::size_t>(made_.elements()));
   backend_.read(numbers, made_.data->data(), made_.data->bytes() != made_.elements() * backend_.number());
   if (std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); })) return;
-  throw NotANumber(std::string(op) + (layer_ < 0 ? "" : " in layer " + std::to_string(layer_)));
+  const Count layers = mul(arch_.layers, halves(arch_));
+  const std::string place = in_module()  ? " in module " + std::to_string((layer_ - layers) / halves(arch_) + 1)
+                            : layer_ < 0 ? ""
+                                         : " in layer " + std::to_string(layer_);
+  throw NotANumber(std::string(op) + place);
 }
 
 void Pass::forward(std::string_view op, const Shape& shape, const std::function<void()>& f) {
@@ -118,7 +123,17 @@ Dropout Pass::dice(std::string_view op) const {
 }
 
 Parameter* Pass::weight(std::string_view op, std::string_view what) const {
-  return weights_.find(layer_, std::string(op) + "." + std::string(what));
+  const std::string name = std::string(op) + "." + std::string(what);
+  Parameter* const own = weights_.find(layer_, name);
+  return own == nullptr && in_module() ? weights_.find(-1, name) : own;
+}
+
+bool Pass::borrows(std::string_view op) const { return weights_.find(layer_, std::string(op) + ".weight") == nullptr; }
+
+Parameter& Pass::matrix(std::string_view op) const {
+  if (Parameter* const found = weight(op, "weight")) return *found;
+  const bool is_table = op == "head.logits" || op == "mtp.tokens";
+  return weights_.at(-1, is_table ? "embedding.tokens.weight" : op);
 }
 
 void Pass::enter(Count layer) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -25,6 +26,9 @@ struct Settings {
   double dropout = 0.1;     ///< where the plan has dropout on
   std::uint64_t seed = 1;   ///< of dropout
   std::uint64_t steps = 0;  ///< steps trained: each has new dropout masks
+  /// The share of the mean of the modules' losses (Plan::mtp) in the loss, as in most of DeepSeek-V3's training
+  /// (arXiv:2412.19437, 4.2).
+  double further_share = 0.3;
   Numerics numerics = {};
   bool operator==(const Settings&) const = default;
 };
@@ -116,8 +120,11 @@ class Pass {
   const Numerics& numerics() const { return settings_.numerics; }
   /// The kind of the current layer; outside of layers one without anything.
   const LayerKind& kind() const {
+    if (in_module()) return module_layer_;
     return layer_ < 0 ? no_layer_ : kinds_.kinds[kind_index(kinds_, layer_ / halves(arch_))];
   }
+  /// Whether the current layer is a module's (Mtp): they are numbered behind the model's.
+  bool in_module() const { return layer_ >= mul(arch_.layers, halves(arch_)); }
   const Mixer& mixer() const { return arch_.mixer(kind().mixer); }
   /// The tokens that the current layer's attention reaches.
   const Reach& reach() const { return kind().reach; }
@@ -131,6 +138,12 @@ class Pass {
   /// The ids of all tokens that the pass looks up: the given ones, and of a decoder behind an encoder its own, which
   /// begins with token 0 (T5's padding) and goes on with the targets. They live as long as the pass.
   std::span<const std::int64_t> tokens(std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
+  /// Keeps ids or targets as long as the pass.
+  std::span<const std::int64_t> hold(std::vector<std::int64_t> tokens) {
+    return further_.emplace_back(std::move(tokens));
+  }
+  /// The token of each sequence that the head sees from here on; none: all of them.
+  void look_at(std::optional<Count> token) { looked_at_ = token; }
 
   // ---- operators: the names are those of the engine's
   Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
@@ -227,6 +240,10 @@ class Pass {
   Value add_own(std::string_view op, Value y, Value x, Value gates);
   /// Cross-entropy, its mean, and that of every result that judge() took; the sum goes to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
+  /// The cross-entropy of the rows that have a target, which is not negative: its mean goes to `mean` and, times
+  /// `share`, is added to `sum`. All are the backend's memory.
+  void further_loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double share,
+                    double* mean, double* sum);
   /// The mean of a result, of a model without logits.
   void mean(const Value& result, double* to);
   /// Adds the mean of the result of `op`, which no operator reads, to the loss of the logits.
@@ -266,7 +283,16 @@ class Pass {
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
   std::vector<double> mean_gradient(Count numbers) const;
   Dropout dice(std::string_view op) const;
+  /// The current layer's; of a module that has none of its own the model's.
   Parameter* weight(std::string_view op, std::string_view what) const;
+  /// Whether the operator's weights are another's: the model's in a module, or the token table in a head.
+  bool borrows(std::string_view op) const;
+  /// The operator's matrix, or the token table: the model's, of which a module's ids choose rows unless it has one, and
+  /// which a head has that has no other.
+  Parameter& matrix(std::string_view op) const;
+  /// The mean over the rows with a target; in backward its gradient, times `share`, takes the logits' place.
+  void entropy(std::string_view op, const Value& logits, std::span<const std::int64_t> targets, double share,
+               double* mean);
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
@@ -327,7 +353,7 @@ class Pass {
   const Step whole_;  ///< of both stacks
   Step step_;         ///< as the current layer sees it
   LayerKinds kinds_;
-  LayerKind no_layer_;
+  LayerKind no_layer_, module_layer_;
   std::vector<HandedOn> handing_;
   std::map<Count, KeysAndValues> handed_;  ///< by the layer that made them
   /// In training the places of their gradients, also of makers that run again and make new ones.
@@ -348,6 +374,8 @@ class Pass {
   const std::atomic<bool>* stop_ = nullptr;
   bool checking_ = false;
   std::vector<std::int64_t> both_;  ///< ids of two stacks
+  std::deque<std::vector<std::int64_t>> further_;
+  std::optional<Count> looked_at_;
   Value encoded_;
   std::array<Value, 2> distances_;  ///< of a stack that sees both ways, and of one that looks back
   Value made_;                      ///< checking: the last result that was made room for

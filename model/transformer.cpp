@@ -76,7 +76,21 @@ const Arch& runnable(const Arch& a, const Backend& b) {
 }
 
 namespace {
-const Settings& computable(const Settings& s, const Backend& b) {
+/// Refuses modules for further tokens whose layers read what layers of the model hand on, and those on a GPU.
+void require_modules(const Arch& a, const Backend& b) {
+  if (!b.runs_modules())
+    throw InputError("the GPU's kernels run no modules for further tokens; leave out --mtp or give --device cpu");
+  const LayerKind layer = mtp_layer(a);
+  const bool alone = a.streams == 1 && a.position != Position::relative && !layer.reads_kv &&
+                     !a.mixer(layer.mixer).indexer.shared && !a.is_encoder() && !a.is_encoder_decoder();
+  if (!alone)
+    throw InputError(
+        "the reference transformer runs modules for further tokens whose layers read one residual stream and nothing "
+        "of other layers, and this model has others; leave out --mtp");
+}
+
+const Settings& computable(const Arch& a, const Settings& s, const Backend& b) {
+  if (s.plan.mtp > 0) require_modules(a, b);
   if (!b.computes(s.numerics))
     throw InputError(
         "the GPU's kernels do not compute this model's norms, scales, caps or rotary positions; give --device cpu");
@@ -90,8 +104,8 @@ Transformer::Transformer(const Arch& arch, Backend& backend, const Settings& set
     : arch_(runnable(arch, backend)),
       backend_(backend),
       arena_(backend),
-      settings_(computable(settings, backend)),
-      weights_(arch_, backend, arena_, seed) {}
+      settings_(computable(arch_, settings, backend)),
+      weights_(arch_, backend, arena_, seed, settings_.plan.mtp) {}
 
 Step Transformer::training_step() const { return llmcalc::training_step(settings_.plan); }
 
@@ -108,6 +122,7 @@ double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
 }
 
 void Transformer::ask_loss(Pass& pass, const Batch& batch, double* loss) {
+  if (pass.step().mtp > 0) return ask_losses(pass, batch, loss);
   Value y = forward(pass, pass.tokens(batch.ids, batch.targets));
   arch_.head.has_logits() ? pass.loss("head.loss", std::move(y), batch.targets, loss) : pass.mean(y, loss);
 }
@@ -213,8 +228,12 @@ double Transformer::loss(const Batch& batch, Trace* trace) {
 std::string Transformer::first_not_a_number(const Batch& batch) {
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), nullptr, nullptr, nullptr);
   pass.check_numbers();
+  const Report report(backend_, 1, 0);
   try {
-    forward(pass, pass.tokens(batch.ids, batch.targets));
+    if (settings_.plan.mtp > 0)
+      ask_losses(pass, batch, report.loss(0));
+    else
+      forward(pass, pass.tokens(batch.ids, batch.targets));
   } catch (const NotANumber& e) {
     return e.what();
   }

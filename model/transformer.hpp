@@ -19,6 +19,13 @@ struct Batch {
 /// have (recurrences on a GPU, say), in a sentence.
 const Arch& runnable(const Arch& arch, const Backend& backend);
 
+/// What a drafting pass decides, greedily.
+struct Drafts {
+  Count kept = 0;  ///< of its tokens: a prompt's all, and of others, the first of which is certain, those before the
+                   ///< first that the model does not choose in some sequence
+  std::vector<std::int64_t> tokens;  ///< (sequences, 1 + modules): the next token, and drafts of those behind it
+};
+
 class Transformer {
  public:
   /// Throws InputError for what is not runnable(). seed: of the weights, see Weights.
@@ -56,13 +63,19 @@ class Transformer {
   /// decoder's.
   std::vector<double> logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,
                              Trace* trace = nullptr);
+  /// A pass in which the plan's modules draft a token each (Plan::mtp), behind a prompt (past 0) or behind a token and
+  /// the drafts of the pass before, which the model verifies. ids: (sequences, queries), after `past` cached ones; the
+  /// next pass follows past + kept tokens, so that caches have rows of rejected ones until it overwrites them. What the
+  /// second and later modules have cached of the last kept tokens was made of drafts, right or not.
+  Drafts drafted(std::span<const std::int64_t> ids, Count sequences, Count past, Cache& cache, Trace* trace = nullptr);
   /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary). targets: what a decoder behind
   /// an encoder reads, a token late; none: the ids.
   std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences,
                                  std::span<const std::int64_t> targets = {});
   Cache make_cache(Count sequences, Count tokens) {
     const Count encoded = arch_.is_encoder_decoder() ? settings_.plan.prompt : 0;
-    return Cache(backend_, arena_, arch_, settings_.plan.mla == Mla::expanded, sequences, tokens, encoded);
+    return Cache(backend_, arena_, arch_, settings_.plan.mla == Mla::expanded, sequences, tokens, encoded,
+                 settings_.plan.mtp);
   }
 
  private:
@@ -70,6 +83,8 @@ class Transformer {
   /// Ends a forward pass with its loss: the cross-entropy of the logits. What an encoder makes besides, or without
   /// them, adds its mean: it stands for the loss of a task.
   void ask_loss(Pass& pass, const Batch& batch, double* loss);
+  /// The same with the plan's modules: the mean of their losses has Settings::further_share in it.
+  void ask_losses(Pass& pass, const Batch& batch, double* loss);
   void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                      const std::function<void()>& at_end_of_forward);
   void ask_update(const OptimizerSettings& o, const Report& report);

@@ -10,9 +10,9 @@
 
 namespace llmcalc::model {
 
-Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed)
+Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules)
     : backend_(backend), arena_(arena) {
-  for (const ParameterShape& s : parameter_shapes(arch)) {
+  for (const ParameterShape& s : parameter_shapes(arch, modules)) {
     all_.push_back({s, arena.make(Purpose::weights, "", backend.number() * s.elements()), {}, {}, {}, {}});
     by_name_[s.name] = &all_.back();
     if (seed) start(all_.back(), all_.size(), arch.layers, *seed);

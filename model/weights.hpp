@@ -33,8 +33,9 @@ struct ParameterShape {
   Count elements() const { return mul(groups, out, std::max<Count>(in, 1)); }
 };
 
-/// The shapes of all parameters in the order of the model, from the architecture alone.
-std::vector<ParameterShape> parameter_shapes(const Arch& arch);
+/// The shapes of all parameters in the order of the model, from the architecture alone; behind them those of its first
+/// `modules` modules for further tokens (Mtp), whose layers have the numbers after the model's.
+std::vector<ParameterShape> parameter_shapes(const Arch& arch, Count modules = 0);
 
 struct Parameter {
   ParameterShape shape;
@@ -47,8 +48,8 @@ struct Parameter {
 
 class Weights {
  public:
-  /// Weights alone, drawn from `seed`; without one they hold nothing until they are loaded.
-  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed);
+  /// Weights alone, with those of `modules`, drawn from `seed`; without one they hold nothing until they are loaded.
+  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0);
 
   /// Allocates gradients and the state of the plan's optimizer.
   void make_trainable(const Plan& plan);

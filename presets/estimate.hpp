@@ -2,12 +2,14 @@
 /// The parts that every estimator has: parameters with bounds, defaults and sources, and intervals. An estimator's file
 /// (presets/estimates/) is written by a fit to published measurements (`llmcalc accuracy KIND --fit FILE`).
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "calc/choice.hpp"
 #include "calc/units.hpp"
@@ -51,7 +53,12 @@ template <typename Parameters, typename Class>
 struct Estimator {
   Parameters parameters{};
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
-  std::string fitted{};  ///< when, and on what
+  std::string fitted{};                ///< when, and on what
+  std::vector<std::string> devices{};  ///< names of those on which the rows were measured
+  /// Whether a row was measured on such a device.
+  bool measured(std::string_view device) const {
+    return std::find(devices.begin(), devices.end(), device) != devices.end();
+  }
   const EstimateInterval& interval(Class c) const { return intervals[static_cast<std::size_t>(c)]; }
   /// Intervals by the names of classes; of others there are none.
   void set(const std::map<std::string, EstimateInterval>& by_name) {
@@ -62,16 +69,18 @@ struct Estimator {
 };
 
 /// An estimator's file, its parts seen as rows. Names of classes are in the order of their intervals.
-template <typename Value, typename Interval, typename Text>
+template <typename Value, typename Interval, typename Text, typename Names>
 struct EstimateRows {
   std::span<const ParameterCard> cards;
   std::span<Value> values;
   std::span<const std::string_view> classes;
   std::span<Interval> intervals;
   Text& fitted;
+  Names& devices;
 };
-using EstimateRead = EstimateRows<double, EstimateInterval, std::string>;
-using EstimateWritten = EstimateRows<const double, const EstimateInterval, const std::string>;
+using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
+using EstimateWritten =
+    EstimateRows<const double, const EstimateInterval, const std::string, const std::vector<std::string>>;
 
 /// Throws InputError where a parameter is missing or beyond its bounds.
 void read_estimate(const json::Value& value, const std::string& where, const EstimateRead& to);
@@ -96,7 +105,7 @@ Estimator<Parameters, Class> read_estimator(const json::Value& value, const std:
                                             std::span<const ParameterCard> cards) {
   Estimator<Parameters, Class> e;
   const auto names = class_names<Class>();
-  read_estimate(value, where, {cards, e.parameters.values(), names, e.intervals, e.fitted});
+  read_estimate(value, where, {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices});
   return e;
 }
 
@@ -104,7 +113,7 @@ template <typename Parameters, typename Class>
 json::Value estimator_json(std::string_view name, std::string_view title, std::span<const ParameterCard> cards,
                            const Estimator<Parameters, Class>& e) {
   const auto names = class_names<Class>();
-  return estimate_json(name, title, {cards, e.parameters.values(), names, e.intervals, e.fitted});
+  return estimate_json(name, title, {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices});
 }
 
 }  // namespace llmcalc

@@ -193,6 +193,10 @@ Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stac
   return Seconds(serves ? p[I::request] : 0);
 }
 
+InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind) {
+  return e.interval(kind).factor > e.interval(InferenceClass::assumed).factor ? kind : InferenceClass::assumed;
+}
+
 InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where) {
   return read_estimator<InferenceParameters, InferenceClass>(value, where, inference_parameter_cards);
 }

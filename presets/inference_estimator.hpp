@@ -117,6 +117,9 @@ inline constexpr auto choices<InferenceClass> = std::array{
 
 /// The fitted estimator: presets/estimates/inference.json.
 using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;
+/// The class of a figure of that class on a device that no row of the fit was measured on: the wider of its own and
+/// that of assumed inputs.
+InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind);
 /// Read when it is first asked for.
 const InferenceEstimator& inference_estimator();
 InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where);

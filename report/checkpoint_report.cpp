@@ -6,6 +6,7 @@
 #include <map>
 
 #include "presets/header/tensor_group.hpp"
+#include "text/counted.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -84,8 +85,8 @@ Report checkpoint_report(const Checkpoint& c) {
   const Count predicting = first_predicting_layer(c);
   Report report;
   report.command = "show";
-  report.title = fmt::format("{}: {} tensors in {} file{}", c.where, c.tensors.size(), c.files.size(),
-                             c.files.size() == 1 ? "" : "s");
+  report.title = fmt::format("{}: {} in {}", c.where, counted(static_cast<Count>(c.tensors.size()), "tensor"),
+                             counted(static_cast<Count>(c.files.size()), "file"));
   report.inputs = {{"files", c.files}};
   if (c.is_gguf()) report.inputs["keys"] = c.keys;
   Section s{.key = "checkpoint", .title = "bytes", .rows = {}};

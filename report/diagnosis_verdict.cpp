@@ -6,6 +6,7 @@
 #include "calc/memory.hpp"
 #include "report/diagnosis.hpp"
 #include "report/question.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -181,8 +182,8 @@ void add_failure_notes(std::vector<std::string>& notes, const BookedLog& booked)
   const OutOfMemoryLog& log = booked.asked.log.out_of_memory;
   const OutOfMemory& o = log.messages[0];
   if (log.repeats > 0)
-    notes.push_back(fmt::format("{} more message{} of the same GPUs: the first counts, for others may follow from it",
-                                log.repeats, log.repeats == 1 ? "" : "s"));
+    notes.push_back(fmt::format("{} of the same GPUs: the first counts, for others may follow from it",
+                                counted(log.repeats, "more message")));
   if (const DeviceProcess* own = own_process(o); own != nullptr && own->pid)
     notes.push_back(
         fmt::format("process {} is taken for the one that asked: it alone holds what PyTorch reserved (in a "

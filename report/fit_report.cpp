@@ -7,6 +7,7 @@
 #include "report/options.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -160,9 +161,9 @@ std::vector<std::string> fit_notes(const Request& like, const FitQuestion& q, co
   const Plan& p = like.plan;
   const Count tokens = q.context.value_or(add(p.prompt, p.generate));
   notes.push_back(
-      fmt::format("GiB and speeds are of {} sequence{} of {} tokens, or of all that a model was made for, "
+      fmt::format("GiB and speeds are of {} of {} tokens, or of all that a model was made for, "
                   "in {:g} % of the memory; tokens/s are those of one sequence",
-                  p.batch, p.batch == 1 ? "" : "s", exact_text(tokens), 100 * p.memory_utilization));
+                  counted(p.batch, "sequence"), exact_text(tokens), 100 * p.memory_utilization));
   if (like.engine)
     notes.push_back(fmt::format("estimates under {}; --software names another engine", like.engine->name));
   if (!q.all_formats)

@@ -3,6 +3,7 @@
 #include "calc/run.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -71,7 +72,7 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   s.add("last_time_per_token_s", "at the end", e.last.estimate.total(),
         fmt::format("context {}", p.prompt + p.generate));
   s.add("tokens_per_s", "throughput", real(p.batch) / step.value, Unit::tokens_per_second,
-        fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s"));
+        counted(p.batch, "sequence"));
   s.add("tokens_per_s_per_sequence", "per sequence", 1 / step.value, Unit::tokens_per_second,
         fmt::format("people read about {:.1f}", reading_tokens_per_second()));
   s.add("flops", "model FLOPs", e.middle.flops, "one step");
@@ -97,7 +98,7 @@ Section drafts_section(const Request& r, const InferEstimate& e) {
   const Count context = p.prompt + p.generate / 2, most = p.mtp + 1;
   const Seconds step = drafted(r.model.arch, p, r.layout, r.hardware->cluster, context).estimate.total();
   const double longer = step / e.middle.estimate.total();
-  s.add("step_s", "a step", step, fmt::format("verifies and drafts {} token{}", p.mtp, p.mtp == 1 ? "" : "s"));
+  s.add("step_s", "a step", step, "verifies and drafts " + counted(p.mtp, "token"));
   s.add("over_decode_step", "over one without", longer, Unit::none, fmt::format("at context {}", context));
   s.add("break_even_accepted", "as fast at", longer - 1, Unit::none,
         fmt::format("accepted drafts per step, of {}", p.mtp));
@@ -147,6 +148,11 @@ Section inference_estimate_section(const Request& r) {
     s.add(figure + "_class", "", std::string(name(class_of(r, kind))));
     if (const auto interval = interval_of(r, kind)) s.add(figure + "_families", "", interval->families);
   };
+  if (has_traffic(r.serving)) {
+    add_class("ttft", InferenceClass::first_token);
+    add_class("tpot", InferenceClass::served_decode);
+    return s;
+  }
   add_class("prefill", InferenceClass::prefill);
   add_class("decode", InferenceClass::decode);
   add_class("whole", InferenceClass::whole_batch);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/software.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 
@@ -39,13 +40,13 @@ void note_rescaled(const Request& r, const Request& measured, Report& report) {
   report.sections.push_back(std::move(s));
   report.notes.insert(
       report.notes.begin(),
-      fmt::format(
-          "times are estimates times {:.3g}, by which a measured step is off: {} of {} GPUs at tp {}, cp {}, ep "
-          "{}, pp {}, dp {}, micro-batch {}; their intervals keep the width of their class",
-          r.run.measured_scale, human_text(Quantity(*measured.run.measured_tokens_per_s), Unit::tokens_per_second),
-          devices(measured.layout), ranks(measured.layout, Group::tensor), ranks(measured.layout, Group::context),
-          ranks(measured.layout, Group::expert), ranks(measured.layout, Group::pipeline), measured.layout.dp,
-          measured.plan.micro_batch));
+      fmt::format("times are estimates times {:.3g}, by which a measured step is off: {} of {} at tp {}, cp {}, ep "
+                  "{}, pp {}, dp {}, micro-batch {}; their intervals keep the width of their class",
+                  r.run.measured_scale,
+                  human_text(Quantity(*measured.run.measured_tokens_per_s), Unit::tokens_per_second),
+                  counted(devices(measured.layout), "GPU"), ranks(measured.layout, Group::tensor),
+                  ranks(measured.layout, Group::context), ranks(measured.layout, Group::expert),
+                  ranks(measured.layout, Group::pipeline), measured.layout.dp, measured.plan.micro_batch));
 }
 
 }  // namespace llmcalc

@@ -3,7 +3,9 @@
 #include "presets/weight_formats.hpp"
 #include "report/narrowed.hpp"
 #include "report/offload.hpp"
+#include "report/option_values.hpp"
 #include "report/sections.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -103,14 +105,13 @@ Section kv_cache_section(const Request& r) {
   Section s{"kv_cache", "KV cache, per GPU", {}};
   s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
         "whole model, all layers");
-  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout),
-        std::string(p.kv_precision.name()));
+  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout), cache_text(p.kv_precision));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
   // Behind an encoder the rows that do not grow are those of its result, and no states.
   const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);
   if (states != Bytes()) s.add("state_bytes", "  of it states", states, "which do not grow");
   s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
-        p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");
+        p.kv_cache ? counted(p.batch, "sequence") : "no cache is kept");
   const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p, r.layout);
   if (equal) s.add("equals_weights_context", "exceeds weights from", *equal, Unit::tokens, "of context, at this batch");
   return s;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "text/counted.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -10,8 +11,8 @@ void check_modules(const Request& r) {
   const Count asked = r.plan.mtp, there = r.model.arch.mtp.modules;
   if (asked == 0) return;
   if (asked > there)
-    throw InputError(fmt::format("--mtp {} is more than the {} module{} for further tokens of {}; give at most {}",
-                                 asked, there, there == 1 ? "" : "s", r.model.name, there));
+    throw InputError(fmt::format("--mtp {} is more than the {} for further tokens of {}; give at most {}", asked,
+                                 counted(there, "module"), r.model.name, there));
   if (r.has(part::training | part::formulas) && trains_part(r.plan))
     throw InputError(fmt::format("--mtp trains modules beside a model that is trained whole; leave out --mtp or {}",
                                  trains_adapters(r.plan) ? "--lora" : "--freeze"));

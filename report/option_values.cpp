@@ -55,6 +55,22 @@ DType read_stored(Text text, Text where) {
                                in_quotes(text), nearest_format(text)));
 }
 
+CacheFormats read_cache(Text text, Text where) {
+  if (text.find('=') == Text::npos) return read_stored(text, where);
+  const std::size_t comma = text.find(',');
+  const Text first = text.substr(0, comma), second = comma == Text::npos ? Text() : text.substr(comma + 1);
+  const bool keys_first = first.starts_with("k=");
+  const Text keys = keys_first ? first : second, values = keys_first ? second : first;
+  if (!keys.starts_with("k=") || !values.starts_with("v="))
+    refuse_value(where, "one format, or k=FORMAT,v=FORMAT", text);
+  return {read_stored(keys.substr(2), where), read_stored(values.substr(2), where)};
+}
+
+std::string cache_text(const CacheFormats& f) {
+  if (f.uniform()) return std::string(f.keys.name());
+  return fmt::format("k={},v={}", f.keys.name(), f.values.name());
+}
+
 DType read_plain(Text text, Text where) {
   const DType t = read_stored(text, where);
   if (!t.plain())

@@ -50,6 +50,8 @@ bool read_switch(std::string_view text, std::string_view where);
 
 /// A number format: any; one without blocks; one that a device can multiply in.
 DType read_stored(std::string_view text, std::string_view where);
+CacheFormats read_cache(std::string_view text, std::string_view where);  ///< "fp8", "k=q8_0,v=q4_0"
+std::string cache_text(const CacheFormats& f);                           ///< the same
 DType read_plain(std::string_view text, std::string_view where);
 DType read_compute(std::string_view text, std::string_view where);
 

@@ -13,6 +13,7 @@
 #include "report/sections.hpp"
 #include "report/stages.hpp"
 #include "search/evaluate.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 
@@ -168,13 +169,13 @@ std::string more_gpus_text(const Request& r, std::optional<Count> gpus) {
 }  // namespace
 
 void refuse_too_few(const Request& r, const Space& space, std::optional<Count> gpus) {
-  throw InputError(
-      fmt::format("no plan on up to {} GPUs holds {}; {}", space.gpus.back(), r.model.name, more_gpus_text(r, gpus)));
+  throw InputError(fmt::format("no plan on up to {} holds {}; {}", counted(space.gpus.back(), "GPU"), r.model.name,
+                               more_gpus_text(r, gpus)));
 }
 
 void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gpus) {
   if (gpus)
-    report.verdict.push_back({"fits on", fmt::format("{} GPUs: {}", *gpus, more_gpus_text(r, gpus))});
+    report.verdict.push_back({"fits on", fmt::format("{}: {}", counted(*gpus, "GPU"), more_gpus_text(r, gpus))});
   else
     report.notes.insert(report.notes.begin(), "no number of GPUs that holds it was found in a few seconds");
 }
@@ -209,10 +210,10 @@ void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& 
       gpus ? fmt::format("{} {}", r.gave("--gpus") ? "--gpus" : "--max-gpus", *gpus)
            : fmt::format("about {:.0f} GPUs, if each is as fast as there", fastest.gpus_at_that_speed(limit));
   throw InputError(
-      fmt::format("no plan on up to {} GPUs trains {} tokens in {:g} days; the fastest takes {:.1f}, on {}: give "
+      fmt::format("no plan on up to {} trains {} tokens in {:g} days; the fastest takes {:.1f}, on {}: give "
                   "--deadline {:.0f}, or {}",
-                  few.tried.back().gpus, count_text(*r.run.tokens), limit, fastest.days, fastest.found.candidate.gpus,
-                  std::ceil(fastest.days), more));
+                  counted(few.tried.back().gpus, "GPU"), count_text(*r.run.tokens), limit, fastest.days,
+                  fastest.found.candidate.gpus, std::ceil(fastest.days), more));
 }
 
 void add_deadline(Report& report, const Request& r, const Space& space, const FewestGpus& few, double limit) {

@@ -5,6 +5,7 @@
 
 #include "report/plan_goals.hpp"
 #include "search/evaluate.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -120,7 +121,7 @@ Request with_largest(Request r, const Space& space, const LargestQuestion& q, co
 
 void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q, std::optional<Count> gpus) {
   throw InputError(fmt::format(
-      "no plan on {} GPUs holds {}, whatever its {}; give {}", space.gpus[0], r.model.name, name(q.of),
+      "no plan on {} holds {}, whatever its {}; give {}", counted(space.gpus[0], "GPU"), r.model.name, name(q.of),
       gpus ? fmt::format("--gpus {}", *gpus) : "more GPUs: a search of a few seconds found no number that does"));
 }
 

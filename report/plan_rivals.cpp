@@ -12,6 +12,7 @@
 #include "report/sections.hpp"
 #include "report/stages.hpp"
 #include "search/evaluate.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
@@ -172,13 +173,14 @@ void add_rival_notes(Report& report, std::span<const Rival> rivals) {
   }
   const Count most = first->space.gpus.back();
   if (fastest == nullptr)
-    throw InputError(fmt::format("no plan on up to {} GPUs of this hardware holds {}; give more GPUs", most,
+    throw InputError(fmt::format("no plan on up to {} of this hardware holds {}; give more GPUs", counted(most, "GPU"),
                                  first->request.model.name));
   const double needed = days(run_of(*fastest, *fastest->offer.fastest).time);
   throw InputError(
-      fmt::format("no plan on up to {} GPUs of this hardware trains {} tokens in {:g} days; the fastest, on {}, takes "
+      fmt::format("no plan on up to {} of this hardware trains {} tokens in {:g} days; the fastest, on {}, takes "
                   "{:.1f}: give --deadline {:.0f}, or more GPUs",
-                  most, count_text(*fastest->request.run.tokens), *limit, fastest->name, needed, std::ceil(needed)));
+                  counted(most, "GPU"), count_text(*fastest->request.run.tokens), *limit, fastest->name, needed,
+                  std::ceil(needed)));
 }
 
 }  // namespace
@@ -209,7 +211,7 @@ std::string why_left_out(const HardwareCard& h) { return h.prices.empty() ? std:
 
 std::string why_left_out(const Request& r, const Space& space) {
   if (space.objective == Objective::energy && r.hardware->watts <= 0 && !r.run.watts) return "its power is not known";
-  if (joined_numbers(space).empty()) return fmt::format("no link joins {} GPUs", space.gpus.back());
+  if (joined_numbers(space).empty()) return fmt::format("no link joins {}", counted(space.gpus.back(), "GPU"));
   return "";
 }
 

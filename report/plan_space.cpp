@@ -8,6 +8,7 @@
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "search/numbers.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -157,14 +158,14 @@ void require_possible(const Request& r, const Space& space) {
   for (const Degree& d : all_degrees)
     if (r.gave(d.option))
       if (const std::string values = possible_values(space, d); !values.empty())
-        throw InputError(fmt::format("{}; on {} GPUs give {}", why, gpus, values));
+        throw InputError(fmt::format("{}; on {} give {}", why, counted(gpus, "GPU"), values));
   if (const std::string option = possible_without(r, space); !option.empty())
     throw InputError(fmt::format("{}; leave {} out", why, option));
   const bool lacks_link = why.find("states no link") != std::string::npos;
   const std::string file = lacks_link ? ", or a hardware file that states one" : "";
   if (const Count n = possible_number(space); n > 0)
     throw InputError(fmt::format("{}; give --gpus {}{}", why, n, file));
-  throw InputError(fmt::format("{}; no layout of {} GPUs can be: give other numbers", why, gpus));
+  throw InputError(fmt::format("{}; no layout of {} can be: give other numbers", why, counted(gpus, "GPU")));
 }
 
 }  // namespace llmcalc

@@ -208,6 +208,9 @@ std::string_view lacking(const Request& r, const Option& o) {
   const Arch& a = r.model.arch;
   if (o.flag == "--mla" && a.attention != AttentionKind::latent)
     return "is for latent attention, which this model does not have; leave it out";
+  if (o.flag == "--kv-precision" && !r.plan.kv_precision.uniform() && a.attention == AttentionKind::latent &&
+      r.plan.mla != Mla::expanded)
+    return "gives keys and values formats of their own, and latent attention caches one row for both; give one format";
   if (o.flag == "--mtp" && a.mtp.modules == 0)
     return "is for modules that predict further tokens (MTP), which this model does not have; leave it out";
   if (o.flag == "--glu-store" && a.mlp != MlpKind::gated)

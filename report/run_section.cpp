@@ -9,6 +9,7 @@
 #include "report/process_estimate.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -49,7 +50,7 @@ class RunTable {
   }
 
   void add_measured() {
-    s_.add("measured_tokens_per_s", "measured", rate_, Unit::tokens_per_second, fmt::format("{} GPUs", gpus_));
+    s_.add("measured_tokens_per_s", "measured", rate_, Unit::tokens_per_second, counted(gpus_, "GPU"));
     s_.add("mfu", "MFU", mfu(per_token(e_.flops.model_total), rate_, gpus_, peak()), Unit::ratio,
            "from the measured throughput");
     s_.add("hfu", "HFU", hfu(per_token(e_.flops.hardware_total), rate_, gpus_, peak()), Unit::ratio);

@@ -193,7 +193,8 @@ Value report_json_schema() {
       described("string", "the profile of --software, or the usual engine, that the estimate is for");
   at(schema, "estimate.software") = described("string", "the profile of --software that the estimate is for");
   for (const char* path :
-       {"inference_estimate.prefill_class", "inference_estimate.decode_class", "inference_estimate.whole_class"})
+       {"inference_estimate.prefill_class", "inference_estimate.decode_class", "inference_estimate.whole_class",
+        "inference_estimate.ttft_class", "inference_estimate.tpot_class"})
     at(schema, path) = described("string", "figures that are predicted about as well, or assumed input");
   for (const char* path : {"estimate.parameters", "inference_estimate.parameters"})
     at(schema, path) = described("string", "when the estimator's parameters were fitted, and to what");

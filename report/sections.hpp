@@ -30,7 +30,7 @@ Section run_flops_section(const Request& r);
 
 /// "tensor parallel": a part of a step's breakdown as tables name it.
 std::string_view part_label(Part p);
-/// The engine that prefill and decode are estimated for, and what stands behind the estimate.
+/// The engine that prefill and decode, or a server, are estimated for, and what stands behind the estimate.
 Section inference_estimate_section(const Request& r);
 /// The same of training. Precondition: the request has software.
 Section estimate_section(const Request& r, const TrainEstimate& e);

@@ -10,6 +10,7 @@
 #include "report/serving_plan.hpp"
 #include "report/serving_prices.hpp"
 #include "report/serving_report.hpp"
+#include "text/counted.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -38,9 +39,14 @@ bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
   return x != y ? x < y : has_fewer_gpus(a, b);
 }
 
-/// "2 x tp 4": engines and what each is cut into.
-std::string engines_text(const ServingOffer& o) {
-  const Layout& l = o.request.layout;
+/// The same of settled offers; of those that cost as much, the one that answers sooner.
+bool is_better(const ServingOffer& a, const ServingOffer& b) {
+  if (is_cheaper(a, b) || is_cheaper(b, a)) return is_cheaper(a, b);
+  return a.at.latency.mean < b.at.latency.mean;
+}
+
+/// "tp 4": what an engine is cut into.
+std::string engine_text(const Layout& l) {
   std::string cut;
   const auto add_ranks = [&](const char* kind, Count n) {
     if (n > 1) cut += fmt::format("{}{}{}", cut.empty() ? "" : " ", kind, n);
@@ -49,7 +55,12 @@ std::string engines_text(const ServingOffer& o) {
   add_ranks("pp ", ranks(l, Group::pipeline));
   add_ranks("dp ", replicas(l));
   add_ranks("ep ", ranks(l, Group::expert));
-  return fmt::format("{} x {}", o.engines, cut.empty() ? "one GPU" : cut);
+  return cut.empty() ? "one GPU" : cut;
+}
+
+/// "2 x tp 4": engines and what each is cut into.
+std::string engines_text(const ServingOffer& o) {
+  return fmt::format("{} x {}", o.engines, engine_text(o.request.layout));
 }
 
 /// The command that serves a plan.
@@ -74,7 +85,15 @@ std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
   const auto mine = usd_per_hour(o), least = usd_per_hour(best);
   const std::string more =
       mine && least && *mine > *least ? fmt::format(", {:.0f} % dearer", 100 * (*mine / *least - 1)) : "";
-  return fmt::format("{} GPUs instead of {}{}", o.gpus(), best.gpus(), more);
+  if (o.gpus() == best.gpus() && more.empty())
+    return fmt::format("a request takes {} instead of {}", duration_text(o.at.latency.mean),
+                       duration_text(best.at.latency.mean));
+  return fmt::format("{} instead of {}{}", counted(o.gpus(), "GPU"), best.gpus(), more);
+}
+
+/// A percentile of times per token; of answers of one token there is none.
+std::string per_token_text(const Served& s, Seconds Spread::*value) {
+  return s.continued > 0 ? duration_text(s.per_token.*value) : "-";
 }
 
 json::Value offer_json(const ServingOffer& o, const std::string& why) {
@@ -121,27 +140,45 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
   for (const ServingOffer* o : shown) {
     const auto usd = usd_per_hour(*o);
     const auto prices = serving_prices(o->request, o->run, o->at);
-    g.rows.push_back(
-        {o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
-         usd ? fmt::format("{:.2f}", *usd) : "-", prices ? fmt::format("{:.3g}", 1e6 * prices->output) : "-",
-         duration_text(o->at.first_token.*percentile.value), duration_text(o->at.per_token.*percentile.value)});
+    g.rows.push_back({o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
+                      usd ? fmt::format("{:.2f}", *usd) : "-",
+                      prices && prices->output > 0 ? fmt::format("{:.3g}", 1e6 * prices->output) : "-",
+                      duration_text(o->at.first_token.*percentile.value), per_token_text(o->at, percentile.value)});
     g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
   }
   if (!several) g.drop(0), --g.left;
   return g;
 }
 
+/// The other layouts of the best one's hardware, and why each lost.
+Grid neighbours_grid(const std::vector<ServingOffer>& offers, const ServingOffer& best) {
+  Grid g{.key = "neighbours",
+         .title = fmt::format("other layouts on {}", best.request.hardware->name),
+         .columns = {"engine", "why not"},
+         .left = 2,
+         .rows = {}};
+  for (const ServingOffer& o : offers) {
+    const bool settled = o.why.empty() && o.at.requests > 0;
+    if (&o == &best || o.request.hardware->name != best.request.hardware->name || (o.why.empty() && !settled)) continue;
+    const std::string why = settled ? reason_of(o, best) : o.why;
+    g.rows.push_back({engine_text(o.request.layout), why});
+    g.json.push_back({{"layout", serving_head(o.request).layout}, {"reasons", {why}}});
+  }
+  return g;
+}
+
+/// Precondition: there are points.
 Grid front_grid(const std::vector<ServingPoint>& front) {
   Grid g{.key = "front",
          .title = fmt::format("faster for a user, or more from a GPU: one engine on {}",
-                              front.empty() ? "" : front.front().offer->request.hardware->name),
+                              front.front().offer->request.hardware->name),
          .columns = {"engine", "users", "tokens/s and user", "tokens/s and GPU"},
          .rows = {}};
   for (const ServingPoint& p : front) {
     ServingOffer one = *p.offer;
     one.engines = 1;
     one.request.serving.replicas = 1;
-    g.rows.push_back({engines_text(one).substr(4), fmt::format("{}", p.users), fmt::format("{:.1f}", p.user_speed),
+    g.rows.push_back({engine_text(one.request.layout), fmt::format("{}", p.users), fmt::format("{:.1f}", p.user_speed),
                       fmt::format("{:.1f}", p.gpu_rate)});
     g.json.push_back({{"hardware", one.request.hardware->name},
                       {"layout", serving_head(one.request).layout},
@@ -161,12 +198,9 @@ std::string load_text(const Request& r) {
 std::string offer_text(const ServingOffer& o) {
   const auto usd = usd_per_hour(o);
   const auto prices = serving_prices(o.request, o.run, o.at);
-  std::string s = fmt::format("{} {} of {}, {}", o.gpus(), o.gpus() == 1 ? "GPU" : "GPUs", title(*o.request.hardware),
-                              engines_text(o));
+  std::string s = fmt::format("{} of {}, {}", counted(o.gpus(), "GPU"), title(*o.request.hardware), engines_text(o));
   if (usd) s += fmt::format("; {:.2f} USD/h", *usd);
-  if (prices)
-    s += fmt::format(", {:.3g} and {:.3g} USD per million input and output tokens", 1e6 * prices->input,
-                     1e6 * prices->output);
+  if (prices) s += ", " + prices_text(*prices);
   return s;
 }
 
@@ -204,9 +238,11 @@ void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
   }
   const Request& r = best->request;
   report.verdict.push_back(
-      {"nearest", fmt::format("{} x {}: alone, a request has its first token after {} and takes {} per token",
-                              devices(r.layout), title(*r.hardware), duration_text(best->alone.first_token.mean),
-                              duration_text(best->alone.per_token.mean))});
+      {"nearest", fmt::format("{} x {}: alone, a request has its first token after {}{}", devices(r.layout),
+                              title(*r.hardware), duration_text(best->alone.first_token.mean),
+                              best->alone.continued > 0
+                                  ? fmt::format(" and takes {} per token", duration_text(best->alone.per_token.mean))
+                                  : "")});
   report.verdict.push_back({"because", distance(*best) > 1 ? bound_text(r) : best->why});
 }
 
@@ -236,7 +272,7 @@ std::vector<const ServingOffer*> settled(const std::vector<ServingOffer>& offers
   std::vector<const ServingOffer*> all;
   for (const ServingOffer& o : offers)
     if (o.why.empty() && o.at.requests > 0) all.push_back(&o);
-  std::sort(all.begin(), all.end(), [](const ServingOffer* a, const ServingOffer* b) { return is_cheaper(*a, *b); });
+  std::sort(all.begin(), all.end(), [](const ServingOffer* a, const ServingOffer* b) { return is_better(*a, *b); });
   return all;
 }
 
@@ -292,8 +328,9 @@ Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers
     add_best(report, shown,
              **std::min_element(shown.begin(), shown.end(),
                                 [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); }));
-    report.grids = {offers_grid(shown, q.several),
-                    front_grid(serving_front(offers_of(offers, shown.front()->request.hardware->name)))};
+    report.grids = {offers_grid(shown, q.several), neighbours_grid(offers, *shown.front())};
+    const auto front = serving_front(offers_of(offers, shown.front()->request.hardware->name));
+    if (!front.empty()) report.grids.push_back(front_grid(front));
   }
   report.grids.push_back(left_out_of_plan(offers, left_out));
   report.grids.push_back(searched_offers(offers, q.stopped));

@@ -1,5 +1,7 @@
 #include "report/serving_prices.hpp"
 
+#include <fmt/format.h>
+
 #include "calc/run.hpp"
 #include "report/sections.hpp"
 
@@ -14,6 +16,12 @@ double api_cost(const ApiPrice& api, const Served& s) {
 }
 
 }  // namespace
+
+std::string prices_text(const ServingPrices& p) {
+  const std::string input = fmt::format("{:.3g} USD per million input tokens", tokens_of_a_price * p.input);
+  if (p.output == 0) return input;
+  return input + fmt::format(", {:.3g} USD per million output tokens", tokens_of_a_price * p.output);
+}
 
 std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s) {
   const std::optional<double> price = price_of(r);

@@ -17,6 +17,9 @@ struct ServingPrices {
   /// Requests per second at which the same tokens cost as much from an API; absent without its prices.
   std::optional<double> break_even;
 };
+/// "0.35 USD per million input tokens, 9.53 USD per million output tokens"; the first alone where prompts take all
+/// time.
+std::string prices_text(const ServingPrices& p);
 /// Absent where no price is known.
 std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s);
 

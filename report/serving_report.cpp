@@ -165,21 +165,27 @@ void add_load_finding(Report& report, const Request& r, const ServingRun& run, d
   report.verdict.push_back({"load", load, queue > 0});
 }
 
-void add_time_findings(Report& report, const Served& s) {
-  report.verdict.push_back({"first token", fmt::format("{} on average, 95 % within {}", time_of(s.first_token.mean),
-                                                       time_of(s.first_token.p95))});
+/// "22.81 ms (17.71 to 29.38 ms) on average, 95 % within 25.76 ms"
+std::string spread_text(const Request& r, InferenceClass kind, const Spread& t) {
+  const auto interval = interval_of(r, kind);
+  const double mean = t.mean.value, factor = interval ? interval->factor : 1;
+  const std::string range =
+      interval ? fmt::format(" ({})", interval_text(mean / factor, mean * factor, Unit::seconds)) : "";
+  return fmt::format("{}{} on average, 95 % within {}", time_of(t.mean), range, time_of(t.p95));
+}
+
+void add_time_findings(Report& report, const Request& r, const Served& s) {
+  report.verdict.push_back({"first token", spread_text(r, InferenceClass::first_token, s.first_token)});
   if (s.continued == 0) return;
-  report.verdict.push_back(
-      {"per token", fmt::format("{} on average, 95 % within {}: {:.3g} tokens/s for a user", time_of(s.per_token.mean),
-                                time_of(s.per_token.p95), 1 / s.per_token.mean.value)});
+  report.verdict.push_back({"per token", fmt::format("{}: {:.3g} tokens/s for a user",
+                                                     spread_text(r, InferenceClass::served_decode, s.per_token),
+                                                     1 / s.per_token.mean.value)});
 }
 
 void add_price_finding(Report& report, const Request& r, const ServingRun& run, const Served& s) {
   const auto p = serving_prices(r, run, s);
   if (!p) return;
-  report.verdict.push_back(
-      {"price", fmt::format("{:.3g} USD per million input tokens, {:.3g} USD per million output tokens", 1e6 * p->input,
-                            1e6 * p->output)});
+  report.verdict.push_back({"price", prices_text(*p)});
 }
 
 Count mean_tokens(const ServingTraffic& traffic) {
@@ -195,12 +201,18 @@ void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& 
 
 // ---- Notes
 
+std::string estimate_note(const Request& r) {
+  if (!interval_of(r, InferenceClass::served_decode))
+    return fmt::format("times are estimates under {}; nobody published enough to say how far they are off",
+                       r.engine->name);
+  return fmt::format("times are estimates under {}; in 9 of 10 cases a measured mean lies in the range beside it",
+                     r.engine->name);
+}
+
 void add_serving_notes(Report& report, const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                        const ServingRun& run) {
-  if (r.engine)
-    report.notes.push_back(fmt::format(
-        "times are estimates under {}; single requests on a quiet machine differ by the interval of 'llmcalc infer'",
-        r.engine->name));
+  if (r.engine) report.notes.push_back(estimate_note(r));
+  note_unmeasured_inference(r, report);
   if (e.rules.scheduler.batching == Batching::fixed)
     report.notes.push_back("no long run by queueing theory: it knows no fixed batches");
   if (traffic.cut > 0)
@@ -243,11 +255,12 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   add_slo_finding(report, r, s);
   if (!run.run.stopped) add_possible(report, r, s);
   add_load_finding(report, r, run, capacity);
-  if (s.requests > 0) add_time_findings(report, s);
+  if (s.requests > 0) add_time_findings(report, r, s);
   add_price_finding(report, r, run, s);
   report.sections = {serving_section(r, e, run, s, capacity)};
   if (has_long_run(r, e)) report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s)));
   report.sections.push_back(engine_memory_section(r, e, has_lengths_of_its_own(r) ? mean_tokens(traffic) : 0));
+  if (r.engine) report.sections.push_back(inference_estimate_section(r));
   report.grids = {times_grid(s), timeline_grid(r, e, run)};
   put_effective(report.inputs, r, traffic);
   add_serving_notes(report, r, e, traffic, run);

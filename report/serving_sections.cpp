@@ -8,6 +8,8 @@
 #include "report/sections.hpp"
 #include "report/serving_prices.hpp"
 #include "report/serving_report.hpp"
+#include "report/software.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -19,6 +21,14 @@ void add_spread(Section& s, const std::string& key, const Spread& t) {
   const std::array values{std::pair{"mean", t.mean}, std::pair{"p50", t.p50}, std::pair{"p90", t.p90},
                           std::pair{"p95", t.p95},   std::pair{"p99", t.p99}, std::pair{"p999", t.p999}};
   for (const auto& [name, value] : values) s.add(fmt::format("{}.{}", key, name), "", value);
+}
+
+/// The ends of the mean's interval, where one is known.
+void add_ends_of_mean(Section& s, const std::string& key, const Request& r, InferenceClass kind, Seconds mean) {
+  const auto interval = interval_of(r, kind);
+  if (!interval) return;
+  s.add(key + ".mean_low", "", 1 / interval->factor * mean);
+  s.add(key + ".mean_high", "", interval->factor * mean);
 }
 
 void add_rates(Section& s, const Request& r, const Served& of) {
@@ -61,11 +71,10 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
   const auto p = serving_prices(r, run, of);
   if (!p) return;
   s.add("usd_per_h", "cost per hour", 3600 * p->usd_per_second, Unit::dollars,
-        fmt::format("{} at {:g} USD", serving_gpus(r) == 1 ? "a GPU" : fmt::format("{} GPUs", serving_gpus(r)),
-                    *price_of(r)));
+        fmt::format("{} at {:g} USD", counted(serving_gpus(r), "GPU"), *price_of(r)));
   s.add("prompt_share", "  of it for prompts", p->prompt_share, Unit::ratio);
   s.add("usd_per_1m_input", "a million input tokens", million * p->input, Unit::dollars);
-  s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
+  if (p->output > 0) s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
   if (p->break_even)
     s.add("break_even_req_s", "an API costs as much at", *p->break_even, Unit::none, "requests per second");
 }
@@ -124,8 +133,10 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
                         double capacity) {
   Section s{"serving", "served", {}};
   add_spread(s, "ttft_s", of.first_token);
+  add_ends_of_mean(s, "ttft_s", r, InferenceClass::first_token, of.first_token.mean);
   if (of.continued > 0) {
     add_spread(s, "tpot_s", of.per_token);
+    add_ends_of_mean(s, "tpot_s", r, InferenceClass::served_decode, of.per_token.mean);
     add_spread(s, "itl_s", of.gap);
   }
   add_spread(s, "latency_s", of.latency);

@@ -119,22 +119,32 @@ void note_measured_device(const Request& r, Report& report) {
 }
 
 namespace {
-void note_unmeasured(const HardwareCard& card, const char* in, Report& report) {
+/// Whether rows of the fit, or a calibration, were measured on the device.
+template <typename Estimator>
+bool stands_on_runs(const Estimator& e, const HardwareCard& card) {
+  return e.measured(card.name) || card.measured;
+}
+
+void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, Report& report) {
   report.notes.push_back(
-      fmt::format("no device like {} was measured in {}: its shares of bandwidth and peak are those of other "
-                  "devices, and the interval is wider",
-                  card.name, in));
+      fmt::format("no published {} run was on {}: its shares of bandwidth and peak are those of {}, and the interval "
+                  "is no narrower than that of an assumed input",
+                  in, card.name, of_no_kind ? "other devices" : "devices of its kind"));
 }
 }  // namespace
 
 void note_unmeasured_training(const Request& r, Report& report) {
-  if (r.software && silicon_of(*r.hardware) == Silicon::other) note_unmeasured(*r.hardware, "training", report);
+  if (!r.software || stands_on_runs(training_estimator(), *r.hardware)) return;
+  note_unmeasured(*r.hardware, "training", silicon_of(*r.hardware) == Silicon::other, report);
 }
 void note_unmeasured_inference(const Request& r, Report& report) {
-  if (r.engine && chip_of(*r.hardware) == Chip::other) note_unmeasured(*r.hardware, "inference", report);
+  if (!r.engine || stands_on_runs(inference_estimator(), *r.hardware)) return;
+  note_unmeasured(*r.hardware, "inference", chip_of(*r.hardware) == Chip::other, report);
 }
 
-EstimateClass class_of(const Request& r) { return estimate_class(r.model.arch, *r.hardware, false); }
+EstimateClass class_of(const Request& r) {
+  return estimate_class(r.model.arch, *r.hardware, !stands_on_runs(training_estimator(), *r.hardware));
+}
 
 std::optional<EstimateInterval> interval_of(const Request& r) {
   if (!r.software || is_given_by_hand(r) || r.plan.overlap) return std::nullopt;
@@ -143,11 +153,13 @@ std::optional<EstimateInterval> interval_of(const Request& r) {
 }
 
 InferenceClass class_of(const Request& r, InferenceClass kind) {
-  return chip_of(*r.hardware) != Chip::other ? kind : InferenceClass::assumed;
+  const bool known = chip_of(*r.hardware) != Chip::other && stands_on_runs(inference_estimator(), *r.hardware);
+  return known ? kind : class_on_unmeasured(inference_estimator(), kind);
 }
 
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
   if (!r.engine || is_given_by_hand(r) || r.plan.overlap) return std::nullopt;
+  if (r.serving.draft_tokens > 0 || r.serving.pools) return std::nullopt;
   const EstimateInterval i = inference_estimator().interval(class_of(r, kind));
   return i.known() ? std::optional(i) : std::nullopt;
 }

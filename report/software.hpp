@@ -33,7 +33,7 @@ void scale_peaks(HardwareCard& card, double times);
 /// Adds a note that says what of the estimate was measured on the device, where anything was.
 void note_measured_device(const Request& r, Report& report);
 
-/// Adds a note where no device of the hardware's kind was measured in training, or in inference.
+/// Adds a note where no row that the estimator was fitted to was measured on the device, in training or in inference.
 void note_unmeasured_training(const Request& r, Report& report);
 void note_unmeasured_inference(const Request& r, Report& report);
 
@@ -41,7 +41,8 @@ void note_unmeasured_inference(const Request& r, Report& report);
 /// was given by hand.
 EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
-/// The same of inference, of that kind of figure.
+/// The same of inference, of that kind of figure; nothing of servers with drafts or with pools, whose times no source
+/// measured.
 InferenceClass class_of(const Request& r, InferenceClass kind);
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 

@@ -12,6 +12,7 @@
 #include "report/sections.hpp"
 #include "report/software.hpp"
 #include "report/stages.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -239,9 +240,8 @@ Section step_section(const Request& r, const TrainEstimate& e) {
   s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(), time_note(r, e));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.bound.total(), e.estimated ? "full efficiency" : "");
   s.add("tokens", "tokens", e.tokens, Unit::tokens,
-        fmt::format("{} sequence{} of {}", p.global_batch, p.global_batch == 1 ? "" : "s", p.seq));
-  s.add("tokens_per_s", "throughput", tokens_per_second(e, t), Unit::tokens_per_second,
-        fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"));
+        fmt::format("{} of {}", counted(p.global_batch, "sequence"), p.seq));
+  s.add("tokens_per_s", "throughput", tokens_per_second(e, t), Unit::tokens_per_second, counted(gpus, "GPU"));
   s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / real(gpus), Unit::tokens_per_second);
   const double mfu = model_utilization(e, t, p, r.layout, device);
   s.add("mfu", "MFU", mfu, Unit::ratio, fmt::format("of the {} peak", p.precision.name()));

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import torch_further
 import torch_indexer
 from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
@@ -439,7 +440,13 @@ class Decoder(nn.Module):
             self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
         self.shortcut = m["block"] == "shortcut"
-        self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"] * (2 if self.shortcut else 1)))
+        blocks = [Block(m, i) for i in range(m["layers"] * (2 if self.shortcut else 1))]
+        self.own_layers = len(blocks)
+        for _ in range(m.get("mtp", {}).get("modules", 0)):
+            assert m["mtp"]["mixer_of"] == m["mtp"]["mlp_of"] and not self.shortcut
+            blocks.append(Block(m, m["mtp"]["mixer_of"]))
+            torch_further.add_input_and_head(blocks[-1], m, norm)
+        self.layers = nn.ModuleList(blocks)
         if self.streams > 1:
             add_streams(self.head, self.streams, hidden, in_block=False)
         self.kind, self.pairs = m["head"].get("kind", "next_token"), m["head"].get("sentence_pair", False)
@@ -470,9 +477,10 @@ class Decoder(nn.Module):
         x = self.embedding.norm(x)
         if self.streams > 1:
             x = x[..., None, :].expand(*x.shape[:-1], self.streams, x.shape[-1])
-        for block in [] if self.shortcut else self.layers:
+        own = self.layers[: self.own_layers]
+        for block in [] if self.shortcut else own:
             x = block(x)
-        for first, second in zip(self.layers[::2], self.layers[1::2]) if self.shortcut else []:
+        for first, second in zip(own[::2], own[1::2]) if self.shortcut else []:
             x = shortcut_block(first, second, x)
         if self.streams > 1:
             x = gathered(x, *weights(self.head, x, EPSILON))
@@ -499,12 +507,16 @@ class Decoder(nn.Module):
         return x if y is None else y
 
     def loss(self, ids, targets):
-        """The cross-entropy of the logits, and the mean of what there is besides or instead."""
+        """The cross-entropy of the logits, and the mean of what there is besides or instead; of modules a share."""
         x = self.trunk(ids)
         y = self.pooled(x)
         if self.kind == "none":
             return (x if y is None else y).mean()
         loss = F.cross_entropy(self.logits(x).flatten(0, 1), targets.flatten())
+        modules = self.layers[self.own_layers :]
+        if modules:
+            further = torch_further.losses(self, modules, x, ids, targets)
+            loss = loss + torch_further.SHARE * sum(further) / len(further)
         return loss if y is None else loss + y.mean()
 
 

@@ -125,12 +125,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 namespace {
 
-/// Distance of `candidate` from a name that was typed: 0 if it has all its words, 1 if it begins with it.
+/// Whether `other` begins with a word that is one letter off.
+bool nearly_begins(const std::string& other, const std::string& typed) {
+  if (typed.size() < 5) return false;
+  for (const std::size_t n : {typed.size() - 1, typed.size(), typed.size() + 1})
+    if (n < other.size() && edit_distance(typed, other.substr(0, n)) == 1) return true;
+  return false;
+}
+
+/// Distance of `candidate` from a name that was typed: 0 if it has all its words, 1 if it begins with it, 2 at most if
+/// it nearly does.
 std::size_t distance(std::string_view name, std::string_view candidate) {
   const std::string typed = letters(name), other = letters(candidate);
   if (typed.size() >= 3 && all_among(words(name), words(candidate))) return 0;
   if (typed.size() >= 3 && other.starts_with(typed)) return 1;
-  return edit_distance(typed, other);
+  const std::size_t whole = edit_distance(typed, other);
+  return nearly_begins(other, typed) ? std::min<std::size_t>(whole, 2) : whole;
 }
 
 }  // namespace

@@ -83,6 +83,15 @@ std::optional<model::Cache> cache_of(model::Transformer& t, Count tokens) {
   return plan.kv_cache ? std::optional(t.make_cache(plan.batch, tokens)) : std::nullopt;
 }
 
+void run_pass(model::Transformer& t, std::span<const std::int64_t> ids, Count past, model::Cache* cache,
+              model::Trace* trace) {
+  const Plan& plan = t.settings().plan;
+  if (plan.mtp > 0)
+    t.drafted(ids, plan.batch, past, *cache, trace);
+  else
+    t.logits(ids, plan.batch, past, cache, trace);
+}
+
 Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   const Plan& plan = t.settings().plan;
   const Count context = add(plan.prompt, plan.generate);
@@ -99,13 +108,16 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   std::optional<model::Cache> cache = cache_of(t, context);
   model::Cache* kept = cache ? &*cache : nullptr;
   model::Trace first, last;
-  t.logits(part(0, plan.prompt), plan.batch, 0, kept, &first);
-  for (Count i = plan.prompt; i < context; ++i) {
+  run_pass(t, part(0, plan.prompt), 0, kept, &first);
+  Count queries = 1;  // of a pass, fewer in the first where they do not come out even
+  for (Count i = plan.prompt; i < context; i += queries) {
     last.clear();
-    if (kept != nullptr)
-      t.logits(part(i, 1), plan.batch, i, kept, &last);
-    else
-      t.logits(part(0, i + 1), plan.batch, 0, nullptr, &last);
+    if (kept != nullptr) {
+      queries = (context - i - 1) % (plan.mtp + 1) + 1;
+      run_pass(t, part(i, queries), i, kept, &last);
+    } else {
+      run_pass(t, part(0, i + 1), 0, nullptr, &last);
+    }
   }
   const Count weights = bytes(a, Purpose::weights), held = bytes(a, Purpose::kv_cache);
   l.bytes = {{"weights", weights},

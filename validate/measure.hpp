@@ -13,7 +13,12 @@ Ledger measured_training(model::Transformer& t, std::uint64_t seed);
 /// The cache of an inference by the transformer's plan; none where the plan goes without.
 std::optional<model::Cache> cache_of(model::Transformer& t, Count tokens);
 
-/// A prefill of the plan's prompt and a decode step for each token to generate.
+/// A pass of the plan's batch, in which its modules draft if it has any: what they draft is not read.
+void run_pass(model::Transformer& t, std::span<const std::int64_t> ids, Count past, model::Cache* cache,
+              model::Trace* trace);
+
+/// A prefill of the plan's prompt and a decode step for each token to generate; with modules for as many as they draft
+/// and one.
 Ledger measured_inference(model::Transformer& t, std::uint64_t seed);
 
 /// Random tokens, and those that should follow them.

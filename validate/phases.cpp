@@ -39,7 +39,7 @@ std::vector<PhaseWork> inference_phases(const Arch& arch, const Plan& plan) {
   const Count context = add(plan.prompt, plan.generate);
   const PhaseWork prompt = pass("prefill", arch, plan, prefill_step(plan, plan.prompt), Phase::prefill);
   if (!plan.kv_cache) return {prompt, pass("decode", arch, plan, prefill_step(plan, context), Phase::prefill)};
-  return {prompt, pass("decode", arch, plan, decode_step(plan, context), Phase::decode)};
+  return {prompt, pass("decode", arch, plan, last_step(plan), Phase::decode)};
 }
 
 }  // namespace llmcalc::validate

@@ -20,20 +20,28 @@ struct Layer {
   Count input_elements;
   std::vector<Op> ops;
   std::vector<bool> again;  ///< which of them run again during backward
+  bool mtp = false;         ///< a module's
   KeptByOperator kept{};
   TensorId choice = no_tensor;  ///< of an indexer, which later layers read
   Bytes handed_on{};            ///< to later layers, which read it again where all layers run again
 };
 
-/// Embedding, every kind of layer, head.
+/// What an operator of a module's input keeps of the result before it: the head before has kept that already.
+void share_result(KeptByOperator& kept, const Segment& s, const Pricing& p) {
+  for (std::size_t i = 0; i < s.ops.size(); ++i)
+    if (s.ops[i].name == "mtp.result_norm") kept[i] -= bytes_of(p.activation, s.input_elements);
+}
+
+/// Embedding, every kind of layer, head; input, layer and head of a module.
 std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Step& step) {
   std::vector<Layer> all;
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     if (row.index == 0) {
-      all.push_back({row.segment.kind, row.segment.layer.first, row.segment.input_elements, {}, {}});
+      all.push_back({row.segment.kind, row.segment.layer.first, row.segment.input_elements, {}, {}, row.segment.mtp});
       all.back().choice = row.segment.ops.handed_on();
       const Pricing p = pricing(plan, Phase::training);
       if (step.training) all.back().kept = kept_by_operator(row.segment.ops, p, row.segment.input_elements);
+      if (step.training && row.segment.mtp) share_result(all.back().kept, row.segment, p);
       const LayerKind& layer = row.segment.layer;
       if (step.training && (layer.hands_on_kv || layer.closes_encoder))
         all.back().handed_on = liveness(row.segment.ops, p, row.segment.input_elements).carried;
@@ -44,7 +52,8 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   return all;
 }
 
-/// Every layer of the model in order: embedding, blocks, head. In a decoding step an encoder's have no operators.
+/// Every layer of the model in order: embedding, blocks, head, and modules. In a decoding step an encoder's have no
+/// operators.
 std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) {
   const std::vector<Layer> kinds = kinds_of_layers(arch, plan, step);
   const LayerKinds order = layer_kinds(arch);
@@ -52,9 +61,13 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
   for (Count i = 0; i < arch.layers; ++i) {
     const Count first = order.kinds[kind_index(order, i)].first;
     for (const Layer& kind : kinds)
-      if (kind.kind == SegmentKind::block && kind.first == first) all.push_back(kind);
+      if (kind.kind == SegmentKind::block && !kind.mtp && kind.first == first) all.push_back(kind);
   }
-  if (kinds.back().kind == SegmentKind::head) all.push_back(kinds.back());  // an encoder may have none
+  for (const Layer& kind : kinds)
+    if (kind.kind == SegmentKind::head && !kind.mtp) all.push_back(kind);  // an encoder may have none
+  for (Count k = 0; k < step.mtp; ++k)
+    for (const Layer& kind : kinds)
+      if (kind.mtp) all.push_back(kind);
   return all;
 }
 
@@ -127,8 +140,7 @@ Ledger predicted_inference(const Arch& arch, const Plan& plan) {
     for (const Op& op : s.ops) add_flops(l.forward, op, forward(op, pricing(plan, Phase::prefill)));
   }
   if (plan.generate == 0) return l;
-  const Count context = plan.prompt + plan.generate;
-  const Step last = plan.kv_cache ? decode_step(plan, context) : prefill_step(plan, context);
+  const Step last = plan.kv_cache ? last_step(plan) : prefill_step(plan, plan.prompt + plan.generate);
   const Phase phase = plan.kv_cache ? Phase::decode : Phase::prefill;
   for (const Layer& s : layers(arch, plan, last)) {
     forward_order(l.order, s, Direction::forward);

@@ -10,7 +10,8 @@ namespace llmcalc::validate {
 /// One micro-batch of training, forward and backward, with what lies in memory through a step.
 Ledger predicted_training(const Arch& arch, const Plan& plan);
 
-/// A prefill of the prompt and one decode step per token to generate (or, without a cache, a whole pass per token);
+/// A prefill of the prompt and one decode step per token to generate (or, without a cache, a whole pass per token; with
+/// modules passes that verify their drafts, all of which are kept);
 /// FLOPs of the prefill under `forward`, of the last step under `backward`.
 Ledger predicted_inference(const Arch& arch, const Plan& plan);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/block.hpp"
 #include "calc/memory.hpp"
 #include "model/machine_memory.hpp"
 #include "text/error.hpp"
@@ -21,7 +22,8 @@ void check_plan(const Case& c, const Where& where) {
     refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
   if (p.weight_precision != p.precision)
     refuse("its weights have the --precision of the rest; leave out --weight-precision");
-  if (p.mtp > 0) refuse("it runs no modules for further tokens; leave out --mtp");
+  if (p.mtp > 0 && !where.on_processor)
+    refuse("a GPU runs no modules for further tokens; leave out --mtp or give --device cpu");
   if (p.kv_precision != p.precision) refuse("its cache has the --precision of the rest; leave out --kv-precision");
   if (p.memory_utilization < 1)
     refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
@@ -50,6 +52,22 @@ void check_training(const Case& c) {
   if (recomputes_partly(p))
     refuse("it recomputes nothing, the attention core or every layer; give --recompute none, selective or full");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
+}
+
+/// Passes that verify drafts append several tokens to every cache at once.
+void check_inference(const Case& c) {
+  if (c.plan.mtp == 0) return;
+  const auto check_layer = [&](const LayerKind& layer) {
+    for (const Op& op : block_ops(c.arch, layer, {})) {
+      const Attention* a = std::get_if<Attention>(&op.shape);
+      if (std::holds_alternative<Pool>(op.shape) || (a != nullptr && a->reach.limited()))
+        refuse(
+            "windows, chunks and pooled keys take one token at a time after the prompt, and drafts are several; leave "
+            "out --mtp or add --train");
+    }
+  };
+  for (const LayerKind& layer : layer_kinds(c.arch)) check_layer(layer);
+  check_layer(mtp_layer(c.arch));
 }
 
 /// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their
@@ -102,6 +120,7 @@ model::Room Where::room() const {
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
   check_plan(c, where);
   if (parts.training) check_training(c);
+  if (parts.inference) check_inference(c);
   model::refuse_beyond_memory(peak(c, parts), "running this",
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
 }

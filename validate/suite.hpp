@@ -41,9 +41,9 @@ Choice possible(Choice c);
 std::vector<Choice> covering_array();
 
 Case make_case(const Choice& c);
-/// `lacks`: what a model needs that a backend does not have (model::Backend::lacks), or nothing. Such a case has the
+/// `lacks`: what a case needs that a backend does not have (model::Backend::lacks), or nothing. Such a case has the
 /// plain level of each factor that could be the reason instead.
-std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks = {});
+std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks = {});
 /// The case at a size that fills a processor: widths and lengths 32 times larger, heads 64 wide. A step takes a
 /// tenth of a second, so that arithmetic dominates its time, not the fixed cost of an operator.
 Case enlarged(const Case& small);

@@ -204,6 +204,13 @@ void set_stack(Arch& a, const Choice& c) {
   a.tied_head = false;
 }
 
+/// Modules with the last layer's mixer and MLP.
+void set_modules(Arch& a, const Choice& c) {
+  if (c[further] == 0) return;
+  const bool own = c[further] == 2;
+  a.mtp = {.modules = own ? 2 : 1, .mixer_of = 2, .mlp_of = 2, .own_norm = own, .own_embedding = own, .own_head = own};
+}
+
 Plan make_plan(const Choice& c) {
   Plan p;
   p.seq = 7;
@@ -211,7 +218,8 @@ Plan make_plan(const Choice& c) {
   p.batch = 2;
   p.prompt = 5;
   p.generate = is_encoder(c) ? 0 : 4;
-  p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.kv_precision = p.precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.weight_precision = p.precision;
   p.state_precision = dtypes::fp32;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
   p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;
@@ -223,6 +231,7 @@ Plan make_plan(const Choice& c) {
   p.mla = static_cast<Mla>(c[mla]);
   p.kv_cache = c[cache] == 0;
   p.logits.format = c[logits] == 0 ? LogitFormat::fp32 : LogitFormat::compute;
+  p.mtp = static_cast<Count>(c[further]);
   return p;
 }
 
@@ -248,6 +257,7 @@ Case make_case(const Choice& c) {
   set_last_layer(a, c);
   set_block(a, c);
   set_stack(a, c);
+  set_modules(a, c);
   return {name_of(c), a, make_plan(c)};
 }
 
@@ -298,7 +308,8 @@ Case gpt2_case(const Arch& gpt2) {
   p.global_batch = 1;
   p.prompt = 64;
   p.generate = 64;
-  p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
+  p.kv_precision = p.precision = dtypes::fp32;
+  p.weight_precision = p.precision;
   return {"GPT-2 124M", gpt2, p};
 }
 

@@ -37,7 +37,8 @@ enum Which : std::size_t {
   last_layer,
   streams,
   stack,
-  keys
+  keys,
+  further
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }

@@ -132,13 +132,14 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   model::Transformer& t = m.t;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
-  const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + 1), 2).ids;
+  const Count new_tokens = 1 + p.mtp;             // of a decoding step: drafts are verified
+  const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + new_tokens), 2).ids;
   Samples samples;
   model::AttentionCores of_prompt;
   for (int i = -warming; i < repeats; ++i) {
-    std::optional<model::Cache> cache = cache_of(t, p.prompt + 1);
+    std::optional<model::Cache> cache = cache_of(t, p.prompt + new_tokens);
     const auto pass = [&](std::span<const std::int64_t> tokens, Count past, model::Trace* trace) {
-      t.logits(tokens, p.batch, past, cache ? &*cache : nullptr, trace);
+      run_pass(t, tokens, past, cache ? &*cache : nullptr, trace);
     };
     const double prefill_seconds = seconds_of([&] { pass(ids, 0, nullptr); });
     const auto token = [&] { pass(next, p.prompt - again, nullptr); };
@@ -159,12 +160,14 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   }
   const Device of_prefill = as_ran(device, of_prompt);
   const Device of_decode = p.kv_cache ? device : of_prefill;  // a single query has a kernel of its own
+  const auto step_time = p.mtp > 0 ? drafted : decode;
   std::map<Key, double> predicted{
       {{"prefill", ""}, prefill(c.arch, p, {}, cluster(of_prefill, {}), p.prompt).estimate.total().value},
-      {{"decode", ""}, decode(c.arch, p, {}, cluster(of_decode, {}), p.prompt + 1).estimate.total().value}};
+      {{"decode", ""}, step_time(c.arch, p, {}, cluster(of_decode, {}), p.prompt + 1).estimate.total().value}};
   predict(predicted, c, of_prefill, prefill_step(p, p.prompt), Phase::prefill, "prefill");
   if (p.kv_cache)
-    predict(predicted, c, of_decode, decode_step(p, p.prompt + 1), Phase::decode, "decode");
+    predict(predicted, c, of_decode, p.mtp > 0 ? drafting_step(p, p.prompt + 1) : decode_step(p, p.prompt + 1),
+            Phase::decode, "decode");
   else
     predict(predicted, c, of_decode, prefill_step(p, p.prompt + 1), Phase::prefill, "decode");
   return joined("inference", predicted, samples);

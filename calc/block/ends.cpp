@@ -42,7 +42,8 @@ namespace {
 /// What a head has, and which of it is another's: the model's norm, its token table or its head.
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
-  bool of_model = false;  ///< and what else the model's own head has
+  bool of_model = false;    ///< and what else the model's own head has
+  bool read_later = false;  ///< a module reads its input, too
 };
 /// The sum of the residual streams under n weights, which a matrix makes of them, with a bias each and a learned scale.
 TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
@@ -55,6 +56,7 @@ TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
 }
 OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   SegmentBuilder b(a, s);
+  if (w.read_later) b.leave_input();
   TensorId x = block_input;
   if (a.altup) x = merged_streams(b, x, rows);
   if (a.hyper_connected()) x = gathered_streams(b, x, rows);
@@ -81,7 +83,9 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
 
 OpList head_ops(const Arch& a, const Step& s) {
   const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
-  return head(a, s, rows, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias, .of_model = true});
+  return head(
+      a, s, rows,
+      {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias, .of_model = true, .read_later = s.mtp > 0});
 }
 
 OpList mtp_input_ops(const Arch& a, const Step& s) {
@@ -93,7 +97,7 @@ OpList mtp_input_ops(const Arch& a, const Step& s) {
   e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
   TensorId h = b.norm("mtp.result_norm", block_input, t);
   h = b.linear("mtp.project_result", Component::embedding, Split::tokens, h, a.hidden, a.hidden, false);
-  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, h, e, a.hidden);
+  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, e, h, a.hidden);
   return b.ops();
 }
 
@@ -103,7 +107,8 @@ OpList mtp_head_ops(const Arch& a, const Step& s) {
               {.norm = m.own_norm || a.final_norm,
                .own_norm = m.own_norm,
                .tied = !m.own_head,
-               .bias = m.own_head && a.head_bias});
+               .bias = m.own_head && a.head_bias,
+               .read_later = s.mtp > 1});
 }
 
 }  // namespace llmcalc

@@ -96,14 +96,21 @@ AccuracyWatch told(ProgressLine& line, const char* what) {
   };
 }
 
-/// Puts the values and the intervals of the classes into an estimator.
+/// Names of the devices that rows were measured on, in order, each once.
+std::vector<std::string> devices_of(const Accuracy& a) {
+  std::set<std::string> names;
+  for (const PredictedRow& r : a.rows) names.insert(r.of.gpu);
+  return {names.begin(), names.end()};
+}
+
+/// Puts the values, and what left-out rows said, into an estimator.
 template <typename Estimate>
-Estimate estimator(std::span<const double> values, const std::map<std::string, EstimateInterval>& intervals,
-                   std::string how) {
+Estimate estimator(std::span<const double> values, const Accuracy& left_out, std::string how) {
   Estimate e;
   std::copy(values.begin(), values.end(), e.parameters.values().begin());
   e.fitted = std::move(how);
-  e.set(intervals);
+  e.devices = devices_of(left_out);
+  e.set(intervals(left_out));
   return e;
 }
 
@@ -117,8 +124,8 @@ void write_fit(const std::string& path, const MeasurementFile& file, const FitSe
   const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
   const std::string how = fmt::format("{}, to {} figures of {}", today(), n, file.where);
   write_json(path, a.kind == AccuracyKind::inference
-                       ? inference_estimator_json(estimator<InferenceEstimator>(values, intervals(a), how))
-                       : training_estimator_json(estimator<TrainingEstimator>(values, intervals(a), how)));
+                       ? inference_estimator_json(estimator<InferenceEstimator>(values, a, how))
+                       : training_estimator_json(estimator<TrainingEstimator>(values, a, how)));
 }
 
 const EstimatorTerm& term(AccuracyKind kind, const std::string& said) {

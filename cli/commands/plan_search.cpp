@@ -15,6 +15,7 @@
 #include "cli/stop.hpp"
 #include "report/options.hpp"
 #include "report/report.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -119,7 +120,7 @@ std::optional<Count> gpus_that_fit(const Request& r, const Space& space) {
     if (!r.gave("--global-batch")) more.plan.global_batch = n;
     bool fits = false;
     ask_with_offload(one, more, [&](const Space& s, const std::string&) {
-      const SearchResult found = search_on_all_cores(s, fmt::format("{} GPUs, ", n), Until::fit, left());
+      const SearchResult found = search_on_all_cores(s, counted(n, "GPU") + ", ", Until::fit, left());
       fits = !found.best.empty();
       return fits || found.stopped;
     });

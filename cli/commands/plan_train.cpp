@@ -19,6 +19,7 @@
 #include "report/plan_report.hpp"
 #include "report/question.hpp"
 #include "search/search.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
@@ -87,7 +88,7 @@ int plan_numbers(Request r, Space space, const std::optional<Request>& measured,
   std::vector<OfNumber> numbers;
   ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
     numbers = search_numbers(
-        all, [&](const Space& one) { return search_on_all_cores(one, fmt::format("{} GPUs, {}", one.gpus[0], how)); });
+        all, [&](const Space& one) { return search_on_all_cores(one, counted(one.gpus[0], "GPU") + ", " + how); });
     return numbers.back().found.stopped || holds_any(numbers);
   });
   std::vector<SearchResult> parts;
@@ -114,7 +115,7 @@ std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRu
     if (n <= asked || static_cast<double>(n) < about / 2) continue;
     space.gpus = {n};
     if (!r.gave("--global-batch")) space.plan.global_batch = n;
-    const SearchResult found = search_on_all_cores(space, fmt::format("{} GPUs, ", n), Until::all, left);
+    const SearchResult found = search_on_all_cores(space, counted(n, "GPU") + ", ", Until::all, left);
     if (!found.best.empty() && in_time(r, space, found.best[0], limit)) return n;
   }
   return std::nullopt;
@@ -132,7 +133,7 @@ int plan_deadline(Request r, const std::optional<Request>& measured, const Argum
   ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
     few = fewest_gpus(
         all, most, [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
-        [&](const Space& one) { return search_on_all_cores(one, fmt::format("{} GPUs, {}", one.gpus[0], how)); });
+        [&](const Space& one) { return search_on_all_cores(one, counted(one.gpus[0], "GPU") + ", " + how); });
     return few.stopped || holds_any(few.tried);
   });
   if (!few.found && !few.stopped) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/validate/instrument_sections.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 
@@ -106,8 +107,8 @@ std::string conclusion(const std::vector<Verdict>& all) {
     differing += v.differing();
   }
   if (differing == 0)
-    return fmt::format("{} comparisons of {} model{}: every byte, FLOP and operator is as predicted",
-                       exact_text(compared), all.size(), all.size() == 1 ? "" : "s");
+    return fmt::format("{} comparisons of {}: every byte, FLOP and operator is as predicted", exact_text(compared),
+                       counted(static_cast<Count>(all.size()), "model"));
   return fmt::format("{} of {} comparisons {}, worst {}", exact_text(differing), exact_text(compared),
                      differing == 1 ? "differs" : "differ", worst_text(all));
 }

@@ -266,6 +266,7 @@ class Cpu final : public Backend {
     log_sums != nullptr ? LLMCALC_ISA::loss_gradient(s, targets, scale, n(logits), w(log_sums))
                         : LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
   }
+  void add_share(double share, const double* x, double* sum) override { *sum += share * *x; }
   void add_mean(Count count, In x, double* to) override {
     double sum = 0;
     for (Count i = 0; i < count; ++i) sum += static_cast<double>(model::wide(n(x)[i]));

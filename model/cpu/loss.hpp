@@ -33,10 +33,19 @@ Wide<X> log_sum_exp(Count n, const X* x, Count more) {
 /// Count of logits in the rows after row r.
 inline Count behind(const Loss& s, Count r) { return (s.rows - 1 - r) * s.vocabulary; }
 
-inline double mean_of(const std::vector<double>& each_row) {
+/// A row without a target has no loss (Backend::loss).
+inline bool has_target(std::int64_t target) { return target >= 0; }
+
+/// The mean over rows with a target; 0 where none has.
+inline double mean_of(const std::vector<double>& each_row, const std::int64_t* targets) {
   double sum = 0;
-  for (const double l : each_row) sum += l;
-  return sum / static_cast<double>(each_row.size());
+  Count rows = 0;
+  for (std::size_t r = 0; r < each_row.size(); ++r) {
+    if (!has_target(targets[r])) continue;
+    sum += each_row[r];
+    ++rows;
+  }
+  return rows > 0 ? sum / static_cast<double>(rows) : 0;
 }
 
 template <typename W>
@@ -46,18 +55,18 @@ double loss(const Loss& s, const std::int64_t* targets, W* logits) {
     W* x = logits + r * s.vocabulary;
     const W norm = log_sum_exp(s.vocabulary, x, behind(s, r));
     lanes<W>(0, s.vocabulary, [=](Count i) { x[i] = x[i] - norm; });
-    each_row[static_cast<std::size_t>(r)] = -static_cast<double>(x[targets[r]]);
+    if (has_target(targets[r])) each_row[static_cast<std::size_t>(r)] = -static_cast<double>(x[targets[r]]);
   });
-  return mean_of(each_row);
+  return mean_of(each_row, targets);
 }
 
 template <typename W>
 void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, W* logits) {
   each<W>(s.rows, s.vocabulary * 4, [=](Count r) {
     W* x = logits + r * s.vocabulary;
-    const W f = number<W>(scale);
+    const W f = number<W>(has_target(targets[r]) ? scale : 0);
     lanes<W>(0, s.vocabulary, [=](Count i) { x[i] = exp_of(x[i]) * f; });
-    x[targets[r]] -= f;
+    if (has_target(targets[r])) x[targets[r]] -= f;
   });
 }
 
@@ -67,9 +76,10 @@ double loss(const Loss& s, const std::int64_t* targets, const T* logits, Wide<T>
   each<T>(s.rows, s.vocabulary * 4, [&](Count r) {
     const T* x = logits + r * s.vocabulary;
     log_sums[r] = log_sum_exp(s.vocabulary, x, behind(s, r));
-    each_row[static_cast<std::size_t>(r)] = static_cast<double>(log_sums[r] - wide(x[targets[r]]));
+    if (has_target(targets[r]))
+      each_row[static_cast<std::size_t>(r)] = static_cast<double>(log_sums[r] - wide(x[targets[r]]));
   });
-  return mean_of(each_row);
+  return mean_of(each_row, targets);
 }
 
 template <typename T>
@@ -77,14 +87,15 @@ void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, T* 
   using W = Wide<T>;
   each<T>(s.rows, s.vocabulary * 4, [=](Count r) {
     T* x = logits + r * s.vocabulary;
-    const W f = number<W>(scale), norm = log_sums[r];
-    const T target = static_cast<T>((exp_of(wide(x[targets[r]]) - norm) - number<W>(1)) * f);
+    const bool known = has_target(targets[r]);
+    const W f = number<W>(known ? scale : 0), norm = log_sums[r];
+    const T target = known ? static_cast<T>((exp_of(wide(x[targets[r]]) - norm) - number<W>(1)) * f) : T();
     for (Count at = 0; at < s.vocabulary; at += fetched_block) {
       fetch_ahead(at, s.vocabulary + behind(s, r), x);
       put_lanes(at, std::min(s.vocabulary, at + fetched_block), x, false,
                 [=](Count i) { return exp_of(wide(x[i]) - norm) * f; });
     }
-    x[targets[r]] = target;
+    if (known) x[targets[r]] = target;
   });
 }
 

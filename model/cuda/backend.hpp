@@ -64,6 +64,7 @@ class Cuda final : public Backend {
     const Numerics known{.norm_epsilon = all.norm_epsilon, .rope = all.rope, .local_rope = all.rope};
     return all == known && all.rope.scaling != RopeScaling::dynamic;
   }
+  bool runs_modules() const override { return false; }
   std::string lacks(const Arch& a) const override {
     if (!a.linear_layers.empty()) return "linear attention";
     if (a.streams > 1) return "hyper-connections";

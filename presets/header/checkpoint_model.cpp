@@ -8,6 +8,7 @@
 #include "presets/header/tensor_group.hpp"
 #include "presets/held_formats.hpp"
 #include "presets/weight_formats.hpp"
+#include "text/counted.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -125,8 +126,8 @@ WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
 /// Names what is beside the model, with its size.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside())
-    card.caveats.push_back(fmt::format("{}: {} tensor{} of {} bytes, the largest {}, {} not counted", name, h.tensors,
-                                       h.tensors == 1 ? "" : "s", h.bytes.value, in_quotes(h.largest),
+    card.caveats.push_back(fmt::format("{}: {} of {} bytes, the largest {}, {} not counted", name,
+                                       counted(h.tensors, "tensor"), h.bytes.value, in_quotes(h.largest),
                                        h.tensors == 1 ? "is" : "are"));
 }
 

@@ -12,6 +12,7 @@
 #include "presets/import/families.hpp"
 #include "presets/import/numerics.hpp"
 #include "presets/import/quantization.hpp"
+#include "text/counted.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -165,8 +166,8 @@ std::vector<std::string> caveats(const Config& c, const Arch& a, bool composite)
     out.emplace_back("experts for text only: those for images, in the same layers, are not counted");
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0 && a.mtp.modules == 0)
-    out.push_back(fmt::format("{} multi-token-prediction layer{} beside the model {} not counted", predicted,
-                              predicted == 1 ? "" : "s", predicted == 1 ? "is" : "are"));
+    out.push_back(fmt::format("{} beside the model {} not counted", counted(predicted, "multi-token-prediction layer"),
+                              predicted == 1 ? "is" : "are"));
   if (const std::string taken = defaults_taken(c, a); !taken.empty())
     out.push_back(fmt::format("{} leaves out, so the family's defaults count: {}", c.where(), taken));
   return out;

@@ -258,12 +258,11 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       append(worst, all, name);
     });
   };
-  const Count context = plan.prompt + plan.generate;
   run(prefill_step(plan, plan.prompt), Phase::prefill, "prefill");
   if (plan.kv_cache)
-    run(decode_step(plan, context), Phase::decode, "decode");
+    run(last_step(plan), Phase::decode, plan.mtp > 0 ? "drafting" : "decode");
   else
-    run(prefill_step(plan, context), Phase::prefill, "last step");
+    run(prefill_step(plan, plan.prompt + plan.generate), Phase::prefill, "last step");
   const Bytes open = plan.kv_cache ? plan.batch * open_bytes(s.arch(), plan, s.layout()) : Bytes();
   if (open != Bytes()) worst.push_back({"keys and gates of tokens whose group is open", open});
   return worst;

@@ -37,10 +37,16 @@ Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view
   return {textbook::weights_bytes(s.arch(), s.rank_sizes(), stored_in, compute_bytes(s)).text()};
 }
 
-textbook::FormatSizes<Expr> cache_format(const Setting& s) {
-  const Format& f = s.plan().kv_precision.format();
+textbook::FormatSizes<Expr> key_format(const Setting& s) {
+  const Format& f = s.plan().kv_precision.keys.format();
   return {bytes("p_kv", f.element_bits), bytes("b_kv", f.group_bits), {"g_kv", f.group},
           bytes("b_ko", f.outer_bits),   {"g_ko", f.outer},           0};
+}
+textbook::FormatSizes<Expr> value_format(const Setting& s) {
+  if (s.plan().kv_precision.uniform()) return key_format(s);
+  const Format& f = s.plan().kv_precision.values.format();
+  return {bytes("p_v", f.element_bits), bytes("b_v", f.group_bits), {"g_v", f.group},
+          bytes("b_vo", f.outer_bits),  {"g_vo", f.outer},          0};
 }
 
 }  // namespace llmcalc::explain

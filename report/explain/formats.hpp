@@ -15,6 +15,7 @@ Expr compute_bytes(const Setting& s);
 Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view path);
 
 /// p_kv, b_kv, ...: the cache's format.
-textbook::FormatSizes<Expr> cache_format(const Setting& s);
+textbook::FormatSizes<Expr> key_format(const Setting& s);
+textbook::FormatSizes<Expr> value_format(const Setting& s);
 
 }  // namespace llmcalc::explain

@@ -40,31 +40,40 @@ Expr cached_in_mean(const Sizes& of) {
   return of.L_s * cached_numbers(of) + floor(of.L_s * of.d_h / of.c.ratio) + index;
 }
 
+/// Bytes of a row of that width by itself, as a key or as a value.
+Expr key_row(S s, const Expr& width) {
+  return textbook::matrix_bytes<Expr>(s.plan().kv_precision.keys.format(), key_format(s), width, 1);
+}
+Expr value_row(S s, const Expr& width) {
+  return textbook::matrix_bytes<Expr>(s.plan().kv_precision.values.format(), value_format(s), width, 1);
+}
+/// Whether a row is its numbers times the bytes of one.
+bool counts_numbers(S s) {
+  const CacheFormats& cache = s.plan().kv_precision;
+  const Format& f = cache.keys.format();
+  return cache.uniform() && f.group == 0 && f.element_bits % 8 == 0;
+}
+
 /// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
 Expr cached_bytes(S s, const Sizes& of) {
   if (caches_none(of)) return 0;
-  const Format& f = s.plan().kv_precision.format();
-  const textbook::FormatSizes<Expr> format = cache_format(s);
-  const Expr heads = of.cut(of.A);
+  const Expr heads = of.cut(of.A), groups = of.cut(of.G);
   const bool expanded = is_latent(of) && s.plan().mla == Mla::expanded;
-  if (f.group == 0 && f.element_bits % 8 == 0)
-    return format.each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) + index_key(of) : cached_numbers(of));
-  const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
-  const Expr index = of.i.L == Expr(0) || pools(of) ? Expr(0) : row(of.i.d);
-  if (of.mixer.attention == AttentionKind::compressed) return row(of.d_h);
-  if (expanded) return heads * (row(of.d_n + of.d_r) + row(of.d_v)) + index;
-  if (is_latent(of)) return row(of.r_kv + of.d_r) + index;
-  return (of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v))) + index;
+  if (counts_numbers(s))
+    return key_format(s).each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) + index_key(of) : cached_numbers(of));
+  const Expr index = of.i.L == Expr(0) || pools(of) ? Expr(0) : key_row(s, of.i.d);
+  if (of.mixer.attention == AttentionKind::compressed) return key_row(s, of.d_h);
+  if (expanded) return heads * (key_row(s, of.d_n + of.d_r) + value_row(s, of.d_v)) + index;
+  if (is_latent(of)) return key_row(s, of.r_kv + of.d_r) + index;
+  const bool alike = of.d_v == of.d_h && s.plan().kv_precision.uniform();
+  return (alike ? Expr(2) * groups * key_row(s, of.d_h) : groups * (key_row(s, of.d_h) + value_row(s, of.d_v))) + index;
 }
 
 /// Bytes of the pooled keys of one group of tokens in one layer.
 Expr pooled_bytes(S s, const Sizes& of) {
   if (!pools(of)) return 0;
-  const Format& f = s.plan().kv_precision.format();
-  const textbook::FormatSizes<Expr> format = cache_format(s);
-  if (f.group == 0 && f.element_bits % 8 == 0) return format.each * pooled_numbers(of);
-  const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
-  return of.i.L == Expr(0) ? row(of.d_h) : row(of.d_h) + row(of.i.d);
+  if (counts_numbers(s)) return key_format(s).each * pooled_numbers(of);
+  return of.i.L == Expr(0) ? key_row(s, of.d_h) : key_row(s, of.d_h) + key_row(s, of.i.d);
 }
 
 bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }

@@ -12,6 +12,7 @@
 #include "report/step_target.hpp"
 #include "report/verdict.hpp"
 #include "search/reverse.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -37,7 +38,7 @@ void add_remedies(const Request& r, Report& report) {
     if (!text.empty()) text += "; ";
     text += fmt::format(
         "{} ({}{}, {} per step)", remedy_option(r, remedy), human_text(Quantity(remedy.peak.value), Unit::bytes),
-        devices(remedy.layout) == devices(r.layout) ? "" : fmt::format(" on {} GPUs", devices(remedy.layout)),
+        devices(remedy.layout) == devices(r.layout) ? "" : " on " + counted(devices(remedy.layout), "GPU"),
         human_text(Quantity(remedy.step.value), Unit::seconds));
   }
   report.notes.push_back(text.empty()

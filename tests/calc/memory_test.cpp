@@ -126,6 +126,26 @@ TEST_CASE("a cache in blocks keeps a row per head and token, its groups with it"
   CHECK(bytes("int4") == 3);  // a row begins on a byte
 }
 
+TEST_CASE("keys and values are cached in formats of their own", "[cost][memory]") {
+  Arch a = even();
+  a.layers = 3;
+  a.kv_heads = 2;
+  a.head_dim = 40;
+  Plan p;
+  p.kv_precision = CacheFormats(dtypes::fp8, dtypes::bf16);
+  CHECK(cache_bytes_per_token(a, p).value == 3 * 2 * (40 + 80));
+  p.kv_precision = CacheFormats(*dtype("q8_0"), *dtype("q4_k"));
+  CHECK(cache_bytes_per_token(a, p).value == 3 * 2 * (2 * 34 + 144));
+}
+
+TEST_CASE("a cached latent row is in the keys' format", "[cost][memory]") {
+  Arch a = even_latent();
+  a.layers = 1;
+  Plan p;
+  p.kv_precision = CacheFormats(dtypes::fp8, dtypes::fp32);
+  CHECK(cache_bytes_per_token(a, p).value == a.latent.kv_rank + a.latent.rope_dim);
+}
+
 TEST_CASE("a cached latent row is one row", "[cost][memory]") {
   Plan p;
   p.kv_precision = *dtype("q8_0");

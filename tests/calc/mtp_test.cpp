@@ -153,3 +153,49 @@ TEST_CASE("The cache of a model with modules is that of as many layers more", "[
   CHECK(weights_bytes(with_modules(even(), 2), p) ==
         weights_bytes(even(), {}) + Bytes(2 * mtp_parameters(with_modules(even(), 2)).total));
 }
+
+// A head whose vocabulary is its worst moment holds the logits of one token, 2 bytes each, and the norm's result; where
+// a module reads the tokens' last results after it, these too: 32 of 64 numbers of 2 bytes.
+TEST_CASE("In a prompt's pass results wait for the module behind a head", "[mtp]") {
+  Arch a = even();
+  a.vocabulary = Count{1} << 20;
+  const auto workspace = [&](Count modules) {
+    Plan p;
+    p.mtp = modules;
+    return pass_workspace(price_prefill(with_modules(a, modules), p, {}, {}, 32));
+  };
+  const Bytes head(2 * (64 + a.vocabulary));
+  CHECK(workspace(0) == head);
+  CHECK(workspace(1) == head + Bytes(32 * 64 * 2));
+  CHECK(workspace(2) == head + Bytes(32 * 64 * 2));
+}
+
+TEST_CASE("The last step of a generation with modules verifies as many drafts as it has tokens for", "[mtp]") {
+  Plan p;
+  p.prompt = 10;
+  for (const Count modules : {1, 3})
+    for (const Count generate : {1, 2, 7}) {
+      p.mtp = modules;
+      p.generate = generate;
+      const Step s = last_step(p);
+      CHECK(s.past + s.queries == p.prompt + p.generate);
+      CHECK(s.queries == std::min(1 + modules, generate));
+      CHECK(s.verifies);
+      CHECK(s.mtp == modules);
+    }
+}
+
+// Naive attention of one short prompt: scores of 2 queries, 16 heads and 1000 keys are the worst moment.
+TEST_CASE("Memory of inference with modules has the pass that verifies their drafts", "[mtp]") {
+  Plan p;
+  p.prompt = 1;
+  p.generate = 999;
+  p.attention = AttentionImpl::naive;
+  p.mtp = 1;
+  const Arch a = with_modules(even(), 1);
+  const Bytes verifying = inference_memory(a, p).workspace;
+  p.mtp = 0;
+  const Bytes plain = inference_memory(a, p).workspace;
+  CHECK(verifying - plain >= Bytes(even().heads * 1000 * 2));
+  CHECK(verifying <= 2 * plain);
+}

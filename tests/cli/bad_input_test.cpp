@@ -172,6 +172,11 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
           "--precision: expected a number format ('llmcalc list dtypes' shows them), got \"fp7\", did you mean fp8?");
   refused("memory llama-3-8b --infer --kv-precision q4_k_m",
           "--kv-precision: \"q4_k_m\" is a mix of formats; give q4_k, its smallest, for a lower bound");
+  for (const char* cache : {"k=fp8", "k=fp8,k=int8", "v=fp8", "fp8,v=int8", "k=fp8,v=int8,k=bf16"})
+    refused(std::string("memory llama-3-8b --infer --kv-precision ") + cache, "--kv-precision: expected ");
+  refused("memory deepseek-v3 --infer --kv-precision k=fp8,v=bf16",
+          "--kv-precision gives keys and values formats of their own, and latent attention caches one row for both; "
+          "give one format");
   refused(train + "--state-precision q8_0",
           "--state-precision: expected a format without blocks (bf16, fp8, fp32), got \"q8_0\"; --weight-precision and "
           "--kv-precision take it");

@@ -208,6 +208,8 @@ constexpr Way ways[] = {
     {"--mla expanded --no-kv-cache --batch 2 --precision fp8"},
     {"--mla absorbed --kv-precision fp8 --memory-utilization 0.9"},
     {"--weight-precision q4_k --kv-precision q8_0 --tp 2", false, true},
+    {"--kv-precision k=q8_0,v=q4_k --batch 2", false, true},
+    {"--kv-precision k=fp8,v=bf16 --mla expanded --tp 2", false, true},
     {"--weight-precision nf4 --batch 300 --attention naive", false, true},
     {"--weight-precision nf4-dq --kv-precision int4", false, true},
     {"--weight-precision gptq --tp 4 --sp --attention-flops causal-half", false, true},

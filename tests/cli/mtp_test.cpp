@@ -70,6 +70,26 @@ TEST_CASE("what a plan with modules says to type gives the plan's numbers", "[pl
   }
 }
 
+TEST_CASE("validate runs a model with its modules, and refuses drafts behind windows", "[cli][mtp]") {
+  const std::string file = test::scratch() + "/ahead.json";
+  json::Value model = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/examples/tiny-llama.json"), "tiny");
+  model["mtp"] = {{"modules", 2},     {"mixer_of", 0},          {"mlp_of", 0},
+                  {"own_norm", true}, {"own_embedding", false}, {"own_head", false}};
+  test::write_file(file, model.dump());
+  const std::string train = "validate '" + file + "' --micro-batch 2 --seq 8 --mtp 2";
+  const std::string ask = train + " --prompt 5 --generate 4";
+  const test::Ran all = test::llmcalc(ask);
+  CHECK(all.code == 0);
+  CHECK_THAT(all.out, Catch::Contains("every byte, FLOP and operator is as predicted"));
+  CHECK_THAT(all.out, Catch::Contains("mtp.project_result"));
+  model["sliding_window"] = {{"window", 3}, {"layers", "all"}};
+  test::write_file(file, model.dump());
+  test::refused(ask,
+                "the reference transformer does not run this plan: windows, chunks and pooled keys take one token at a "
+                "time after the prompt, and drafts are several; leave out --mtp or add --train");
+  CHECK(test::llmcalc(train + " --train").code == 0);
+}
+
 TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cli][mtp][bad_input]") {
   test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
                 "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");

@@ -82,6 +82,21 @@ TEST_CASE("a front has no point that another beats in speed and throughput", "[p
   }
 }
 
+TEST_CASE("other layouts of the best plan's hardware say why they lost", "[plan][serve][cli]") {
+  const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 2 --slo-ttft 1s --slo-tpot 50ms");
+  REQUIRE(r["neighbours"].size() + 1 == r["searched"]["candidates"]);
+  for (const json::Value& n : r["neighbours"]) {
+    CHECK(n["layout"] != r["plans"][0]["layout"]);
+    CHECK_FALSE(n["reasons"][0].get<std::string>().empty());
+  }
+}
+
+TEST_CASE("answers of one token have no time per token", "[plan][serve][cli]") {
+  const test::Ran r = test::llmcalc("plan serve llama-3.1-8b --hardware h100 --rate 5 --generate 1 --slo-ttft 1s");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("0 us") == std::string::npos);
+}
+
 TEST_CASE("limits that nothing keeps are answered with the best that can be had", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-tpot 1ms");
   CHECK(r.code == 0);

@@ -37,7 +37,8 @@ std::string sentence(Transformer& t, std::span<const std::int32_t> text, const G
 TEST_CASE("a cache changes the time and not the tokens, in every variant, greedy or drawn", "[generate]") {
   for (test::Variant v : test::generating_variants()) {
     INFO(v.name);
-    v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = dtypes::fp32;
+    v.plan.kv_precision = v.plan.precision = dtypes::fp32;
+    v.plan.weight_precision = v.plan.precision;
     Random m(v.arch, v.plan);
     for (const double temperature : {0.0, 1.0}) {
       GenerateOptions o{.tokens = 5, .sampling = {.temperature = temperature}};
@@ -102,7 +103,8 @@ TEST_CASE("the text ends where the learned positions do", "[generate]") {
 TEST_CASE("beam search finds the same text with and without a cache, and with one beam the greedy one", "[generate]") {
   for (test::Variant v : test::generating_variants()) {
     INFO(v.name);
-    v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = dtypes::fp32;
+    v.plan.kv_precision = v.plan.precision = dtypes::fp32;
+    v.plan.weight_precision = v.plan.precision;
     Random m(v.arch, v.plan);
     const Generated with = generate(m.t, prompt, {.tokens = 4, .beams = 3});
     const Generated without = generate(m.t, prompt, {.tokens = 4, .beams = 3, .cache = false});

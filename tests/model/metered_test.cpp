@@ -76,7 +76,8 @@ constexpr Metering how{.overhead = Bytes(100), .seconds = 0, .product = {64, 64,
 
 Case tiny_case(DType precision = dtypes::bf16) {
   Case c{"tiny", test::tiny_llama(), test::tiny_plan()};
-  c.plan.weight_precision = c.plan.precision = c.plan.kv_precision = precision;
+  c.plan.kv_precision = c.plan.precision = precision;
+  c.plan.weight_precision = c.plan.precision;
   c.plan.prompt = 4;
   c.plan.generate = 2;
   return c;

@@ -42,20 +42,22 @@ TEST_CASE("every two choices that can go together appear together", "[suite]") {
 }
 
 TEST_CASE("a backend that lacks recurrences has every case of the suite with the usual layers instead", "[suite]") {
-  const auto lacks = [](const Arch& a) -> std::string {
+  const auto lacks = [](const Case& c) -> std::string {
+    const Arch& a = c.arch;
     const bool recurs =
         !a.linear_layers.empty() || (!a.mixers.empty() && a.mixers[0].recurrent.kind != RecurrentKind{});
+    if (c.plan.mtp > 0) return "modules";
     return recurs ? "recurrence" : a.activation == Activation::xielu ? "xIELU" : "";
   };
   const std::vector<Case> all = small_suite(), some = small_suite(lacks);
   REQUIRE(some.size() == all.size());
   std::set<std::string> changed;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    CHECK(lacks(some[i].arch).empty());
+    CHECK(lacks(some[i]).empty());
     if (some[i].name == all[i].name) continue;
-    changed.insert(lacks(all[i].arch));
+    changed.insert(lacks(all[i]));
   }
-  CHECK(changed == std::set<std::string>{"recurrence", "xIELU"});
+  CHECK(changed == std::set<std::string>{"modules", "recurrence", "xIELU"});
 }
 
 namespace {
@@ -99,6 +101,7 @@ Case any_case(Dice& dice) {
   const Count width = a.hidden;
   const bool unlike = !a.mixers.empty() || !a.mlps.empty() || !a.linear_layers.empty();  // the second or third layer is
   a.layers = dice.of(unlike ? 3 : 1, 4);
+  a.mtp.mixer_of = a.mtp.mlp_of = a.mtp.modules > 0 ? a.layers - 1 : 0;
   a.hidden = 2 * dice.of(1, 20);
   a.vocabulary = dice.of(1, 200);
   a.embedding_width = a.embedding_width == width ? a.hidden : dice.of(1, 40);

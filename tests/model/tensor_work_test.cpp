@@ -56,7 +56,8 @@ Case whole_tiles() {
   a.layers = 1, a.hidden = a.embedding_width = a.mlp_width = 128, a.heads = a.kv_heads = 2, a.head_dim = 64,
   a.context = 256;
   Plan& p = c.plan;
-  p.weight_precision = p.precision = p.kv_precision = dtypes::bf16;
+  p.kv_precision = p.precision = dtypes::bf16;
+  p.weight_precision = p.precision;
   p.seq = 128;
   p.micro_batch = p.global_batch = 1;
   p.batch = 1;

@@ -3,6 +3,7 @@
 #include "model/random.hpp"
 #include "tests/model/deepseek_v4.hpp"
 #include "tests/model/encoders.hpp"
+#include "tests/model/further.hpp"
 #include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
 #include "tests/model/longcat.hpp"
@@ -235,6 +236,7 @@ std::vector<Variant> variants() {
   for (Variant& v : shortcut_variants()) c.all.push_back(std::move(v));
   for (Variant& v : returning_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : further_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
 
@@ -246,7 +248,8 @@ std::vector<Variant> generating_variants() {
 
 std::vector<Variant> variants(const model::Backend& b) {
   std::vector<Variant> all = variants();
-  std::erase_if(all, [&](const Variant& v) { return !b.lacks(v.arch).empty(); });
+  std::erase_if(all,
+                [&](const Variant& v) { return !b.lacks(v.arch).empty() || (v.plan.mtp > 0 && !b.runs_modules()); });
   return all;
 }
 

@@ -67,6 +67,7 @@ class Fixture {
     Plan p = test::tiny_plan();
     p.micro_batch = p.global_batch = p.batch = shape.at(0);
     p.seq = shape.at(1);
+    p.mtp = arch.mtp.modules;
     return p;
   }
 
@@ -187,14 +188,15 @@ double rounding(const Fixture& f, Number number) {
 
 }  // namespace
 
-TEST_CASE("there is a fixture of PyTorch's for every kind of model", "[torch]") { CHECK(fixture_paths().size() == 45); }
+TEST_CASE("there is a fixture of PyTorch's for every kind of model", "[torch]") { CHECK(fixture_paths().size() == 48); }
 
 TEST_CASE("the parameters are those of the PyTorch model, by name and size", "[torch]") {
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);
     INFO(f.name);
     std::map<std::string, std::size_t> ours, torch;
-    for (const ParameterShape& s : parameter_shapes(f.arch)) ours[s.name] = static_cast<std::size_t>(s.elements());
+    for (const ParameterShape& s : parameter_shapes(f.arch, f.arch.mtp.modules))
+      ours[s.name] = static_cast<std::size_t>(s.elements());
     for (const std::string& name : f.parameters()) torch[name] = f.numbers(name).size();
     CHECK(ours == torch);
   }

@@ -41,6 +41,7 @@ TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
   CHECK(nearest("h100-96gb", {"gh200-96gb", "h100-80gb"}).front() == "h100-80gb");         // the same first word
   CHECK(nearest("a6000", {"a600", "rtx-a6000"}).front() == "rtx-a6000");
   CHECK(nearest("gpt-3", {"gpt2", "gpt-2"}) == std::vector<std::string>{"gpt-2"});  // two spellings of one name
+  CHECK(nearest("tensort", {"sglang", "tensorrt-llm"}) == std::vector<std::string>{"tensorrt-llm"});  // nearly begins
   CHECK(nearest("zephyr", known).empty());
   CHECK(nearest("", known).empty());
   CHECK(nearest(std::string(100000, 'a'), known).empty());

@@ -1,0 +1,57 @@
+// 'llmcalc serve': how far its times may be off.
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+json::Value served(const std::string& words) { return test::ask("serve " + words + " --rate 0.2 --num-requests 60"); }
+
+double number(const json::Value& times, const char* key) { return times[key].get<double>(); }
+
+/// The factor of an interval; its ends lie as far from the mean.
+double factor_of(const json::Value& times) {
+  const double above = number(times, "mean_high") / number(times, "mean");
+  CHECK(number(times, "mean") / number(times, "mean_low") == Approx(above).epsilon(1e-12));
+  return above;
+}
+
+}  // namespace
+
+TEST_CASE("times of a server have the intervals of their classes", "[serve][estimate][cli]") {
+  const json::Value r = served("llama-3.1-8b --hardware h100");
+  const double each = factor_of(r["serving"]["tpot_s"]), first = factor_of(r["serving"]["ttft_s"]);
+  CHECK(each > 1);
+  CHECK(first > each);  // of four sources, which queue in different ways
+  CHECK(r["inference_estimate"]["tpot_class"] == "decode under load");
+  CHECK(r["inference_estimate"]["ttft_class"] == "first token");
+  CHECK(r["inference_estimate"]["tpot_families"] >= 3);
+}
+
+TEST_CASE("what no source measured has no interval", "[serve][estimate][cli]") {
+  for (const char* words : {"llama-3.1-8b --hardware h100 --pools 1P1D",
+                            "llama-3.1-8b --hardware h100 --draft-model llama-3.2-1b --draft-tokens 2 --acceptance 0.7",
+                            "llama-3.1-8b --hardware h100 --efficiency 0.5"}) {
+    CAPTURE(words);
+    const json::Value r = served(words);
+    CHECK_FALSE(r["serving"]["tpot_s"].contains("mean_low"));
+    CHECK_FALSE(r["serving"]["ttft_s"].contains("mean_high"));
+  }
+}
+
+TEST_CASE("a device that no row of the fit was measured on has a wider interval, and a note", "[estimate][cli]") {
+  const std::string infer = "infer llama-3.1-8b --weight-precision int8 --hardware ";
+  const auto width = [](const json::Value& r) {
+    return number(r["decode"], "time_per_token_high_s") / number(r["decode"], "time_per_token_low_s");
+  };
+  const json::Value known = test::ask(infer + "l40s"), unknown = test::ask(infer + "l4");
+  CHECK(width(unknown) > width(known));
+  CHECK(unknown["inference_estimate"]["decode_class"] == "assumed input");
+  CHECK(known["inference_estimate"]["decode_class"] == "decode");
+  CHECK(unknown["notes"].dump().find("no published inference run was on l4") != std::string::npos);
+  CHECK(known["notes"].dump().find("no published inference run") == std::string::npos);
+}

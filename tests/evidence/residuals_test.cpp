@@ -1,0 +1,66 @@
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "evidence/accuracy.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+/// A line of evidence/residuals: id, quantity, class, measured, predicted, predicted with its source left out.
+struct Residual {
+  std::string row;  ///< id and quantity
+  double measured = 0, predicted = 0;
+};
+
+Residual residual_of(const std::string& line) {
+  std::vector<std::string> from_behind;
+  std::string rest = line;
+  for (int field = 0; field < 4; ++field) {
+    const std::size_t comma = rest.rfind(',');
+    from_behind.push_back(rest.substr(comma + 1));
+    rest.resize(comma);
+  }
+  return {rest, std::stod(from_behind[2]), std::stod(from_behind[1])};
+}
+
+std::vector<Residual> committed(const std::string& kind) {
+  std::ifstream file(std::string(LLMCALC_SOURCE_DIR) + "/evidence/residuals/" + kind + ".csv");
+  std::vector<Residual> all;
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) all.push_back(residual_of(line));
+  return all;
+}
+
+/// Predictions and measurements of the program's own rows.
+std::map<std::string, PredictedRow> predicted(MeasurementKind rows, AccuracyKind kind) {
+  std::map<std::string, PredictedRow> all;
+  for (const PredictedRow& r : accuracy(published_measurements(rows), kind).rows)
+    all.emplace(r.id + "," + r.quantity, r);
+  return all;
+}
+
+/// Of five digits.
+bool rounds_to(double x, double shown) { return std::fabs(x - shown) <= 1e-4 * std::fabs(x); }
+
+}  // namespace
+
+TEST_CASE("the committed residuals are those of the shipped parameters", "[accuracy]") {
+  const auto [name, rows, kind] = GENERATE(table<const char*, MeasurementKind, AccuracyKind>(
+      {{"training", MeasurementKind::training, AccuracyKind::training},
+       {"inference", MeasurementKind::inference, AccuracyKind::inference}}));
+  const std::vector<Residual> residuals = committed(name);
+  const std::map<std::string, PredictedRow> all = predicted(rows, kind);
+  CHECK(residuals.size() > 500);
+  for (const Residual& r : residuals) {
+    INFO(r.row);
+    REQUIRE(all.contains(r.row));
+    CHECK(rounds_to(all.at(r.row).measured, r.measured));
+    CHECK(rounds_to(all.at(r.row).predicted.value, r.predicted));
+  }
+}
