@@ -1,76 +1,11 @@
 // Quantisation blocks of which not all matrices are packed alike, and layouts of methods' own code: bytes of matrices
 // of 512 x 1024 by hand.
 
-#include "calc/memory.hpp"
-#include "presets/import/import.hpp"
-#include "presets/import/scheme.hpp"
-#include "presets/model_file.hpp"
-#include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
-#include "tests/sentence.hpp"
+#include "tests/presets/quantised_blocks.hpp"
 
 using namespace llmcalc;
-using test::sentence;
-
-namespace {
-
-constexpr Count rows = 512, columns = 1024, n = rows * columns;
-
-/// Bytes of the matrix of that name, which is in two bytes a number where the block keeps it.
-Count packed_as(const std::string& block, const std::string& path, Component c = Component::mlp, bool biased = false) {
-  const json::Value v = json::parse(block, "block");
-  const import::Scheme s = import::scheme(json::Object(v, "block"), {.model_type = "llama", .dtype = "bfloat16"});
-  const import::Matrix m{c, {path}, 1, rows, columns, biased};
-  const auto p = import::packing_of(s, m);
-  return p ? import::packed_bytes(*p, m).value : 2 * n;
-}
-
-Count packed_up(const std::string& block) { return packed_as(block, "layers.0.mlp.up_proj"); }
-
-/// The format in which the matrix is multiplied.
-std::string multiplied(const std::string& block, const std::string& path = "layers.0.mlp.up_proj") {
-  const json::Value v = json::parse(block, "block");
-  const import::Scheme s = import::scheme(json::Object(v, "block"), {.model_type = "llama", .dtype = "bfloat16"});
-  const import::Scheme::Group* g = import::group_of(s, {Component::mlp, {path}, 1, rows, columns});
-  return g != nullptr && g->products ? std::string(g->products->name()) : "16 bits";
-}
-
-/// A model of two layers: 4 heads of 32, hidden 128, MLP of 256, 1000 tokens.
-json::Value small_config(const std::string& block, const std::string& more = "") {
-  json::Value v = json::parse(R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 128,
-    "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 512,
-    "rms_norm_eps": 1e-5, "torch_dtype": "bfloat16")" +
-                                  more + "}",
-                              "config");
-  v["quantization_config"] = json::parse(block, "block");
-  return v;
-}
-constexpr Count attention_numbers = 2 * 4 * 128 * 128, mlp_numbers = 2 * 3 * 128 * 256, table_numbers = 1000 * 128,
-                norm_numbers = 5 * 128;
-
-ModelCard small_card(const std::string& block, const std::string& more = "") {
-  return import_config(small_config(block, more), "c.json");
-}
-
-Count bytes_of(const ModelCard& card) {
-  Plan p;
-  p.weight_precision = *card.weights;
-  return weights_bytes(card.arch, p).value;
-}
-
-std::string refused(const std::string& block) {
-  return sentence([&] { small_card(block); });
-}
-
-/// A group of compressed-tensors with these weights, and what follows in it.
-std::string group_with(const std::string& weights, const std::string& more = "") {
-  return R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": )" +
-         weights + more + "}}, ";
-}
-
-const std::string gptq4 = R"("quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": false, "sym": true)";
-
-}  // namespace
+using namespace llmcalc::test;
 
 // AutoGPTQ, nn_modules/qlinear: qweight, a 16-bit scale and a zero per group, g_idx as int32 per column whether or not
 // desc_act is set, and a bias; GPTQModel's layers have the bias of the model's own layer alone.
@@ -247,9 +182,8 @@ TEST_CASE("compressed-tensors' layouts are those that the block states", "[schem
   const ModelCard unmatched = small_card(R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets":
     ["re:.*experts.*"], "weights": )" + int4 +
                                          "}}}");
-  CHECK(
-      unmatched.caveats.at(0) ==
-      "\"quantization_config\": the group \"g\" matches no matrix of the model that is not in a group before it");
+  CHECK(unmatched.caveats.at(0) ==
+        "\"quantization_config\": the group \"g\" matches no matrix of the model that is not in a group before it");
 }
 
 // compressors/sparse_24_bitmask.py: every second number of two bytes, a bit for each, and the shape.
@@ -336,72 +270,8 @@ TEST_CASE("ModelOpt's algorithms have their scales, and their products where inp
   CHECK_THAT(small_card(block("W4A8_AWQ", 128)).caveats.at(0), Catch::Contains("pre_quant_scale"));
 }
 
-TEST_CASE("scales of a cache are told with the cache's bits", "[schemes]") {
-  const auto note = [](const std::string& cache) {
-    const ModelCard card = small_card(R"({"quant_method": "modelopt", "quant_algo": "FP8", )" + cache + "}");
-    return card.caveats.empty() ? std::string() : card.caveats.back();
-  };
-  const std::string eight = "the checkpoint has scales for an 8-bit KV cache; --kv-precision fp8 counts one";
-  CHECK(note(R"("kv_cache_scheme": {"dynamic": false, "num_bits": 8, "type": "float"})") == eight);
-  CHECK(note(R"("kv_cache_quant_algo": "FP8")") == eight);
-  CHECK(note(R"("kv_cache_quant_algo": "NVFP4")") ==
-        "the checkpoint has scales for a KV cache in nvfp4; --kv-precision nvfp4 counts one");
-  CHECK(note(R"("kv_cache_quant_algo": null)").empty());
-}
-
 TEST_CASE("AWQ has one group per row where its size is -1", "[schemes]") {
   CHECK(packed_up(R"({"quant_method": "awq", "bits": 4, "group_size": -1, "zero_point": true})") ==
         n / 2 + rows * 5 / 2);
   CHECK(packed_up(R"({"quant_method": "awq", "bits": 4, "group_size": -1, "zero_point": false})") == n / 2 + 2 * rows);
-}
-
-TEST_CASE("products are in the format of inputs for the components that have quantised ones", "[schemes]") {
-  const std::string nvfp4 = R"("targets": ["re:.*mlp.*"], "weights": {"num_bits": 4, "type": "float", "strategy":
-    "tensor_group", "group_size": 16})";
-  const std::string fp8 = R"("targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy":
-    "channel"}, "input_activations": {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true})";
-  const ModelCard card = small_card(R"({"quant_method": "compressed-tensors", "format": "mixed-precision",
-    "config_groups": {"a": {)" + nvfp4 +
-                                    R"(}, "b": {)" + fp8 + "}}}");
-  CHECK(card.products == dtypes::fp8);
-  CHECK(card.product_parts == NarrowParts(NarrowPart::attention));
-  const ModelCard mixed = small_card(R"({"quant_algo": "MIXED_PRECISION", "quantized_layers": {
-    "model.layers.0.mlp": {"quant_algo": "NVFP4", "group_size": 16}, "model.layers.1.mlp": {"quant_algo": "NVFP4",
-    "group_size": 16}}})");
-  CHECK(mixed.products == dtype("nvfp4"));
-  CHECK(mixed.product_parts == NarrowParts(NarrowPart::mlp));
-}
-
-TEST_CASE("a key of the block that nothing asks for is told", "[schemes]") {
-  const auto unknown = [](const std::string& block) { return small_card(block).unknown_keys; };
-  using Keys = std::vector<std::string>;
-  CHECK(unknown("{" + gptq4 + R"(, "damp_percent": 0.1, "new_rotation": 4, "nothing": null})") ==
-        Keys{"quantization_config.new_rotation"});
-  CHECK(unknown("{" + gptq4 + R"(, "dynamic": {"+:.*up.*": {"bits": 8, "adapter_rank": 8}}})") ==
-        Keys{"quantization_config.dynamic.+:.*up.*.adapter_rank"});
-  CHECK(unknown(R"({"quant_algo": "FP8", "outliers": 0.1})") == Keys{"quantization_config.outliers"});
-}
-
-TEST_CASE("a model file has a checkpoint's bytes and products", "[schemes]") {
-  const auto again = [](const ModelCard& card) { return read_model_file(model_file_json(card), "m.json"); };
-  for (const std::string& block :
-       {"{" + gptq4 + R"(, "dynamic": {"-:.*self_attn.*": {}}})",
-        std::string(R"({"quant_method": "compressed-tensors", "format": "dense", "sparsity_config": {"format":
-          "sparse-24-bitmask"}})"),
-        std::string(R"({"quant_method": "fp8", "weight_block_size": [128, 128], "modules_to_not_convert":
-          ["model.layers.0.self_attn"]})")}) {
-    const ModelCard card = small_card(block), read = again(card);
-    CHECK(read.weights == card.weights);
-    CHECK(bytes_of(read) == bytes_of(card));
-    CHECK(read.products == card.products);
-  }
-  const auto changed = [](const char* key, const char* value) {
-    json::Value v = model_file_json(small_card("{" + gptq4 + "}"));
-    v[key] = json::parse(value, "value");
-    return sentence([&] { read_model_file(v, "m.json"); });
-  };
-  CHECK_THAT(changed("stored_bytes", R"({"experts": 17, "table": 3})"), Catch::Contains("unknown key \"table\""));
-  CHECK_THAT(changed("stored_bytes", R"({"mlp": 9000000000000})"), Catch::Contains("expected at most"));
-  CHECK_THAT(changed("products", R"({"format": "bf16"})"), Catch::Contains("fewer than 16 bits"));
-  CHECK_THAT(changed("products", R"({"format": "fp8", "of": ["head"]})"), Catch::Contains("attention|mlp|experts"));
 }
