@@ -192,6 +192,8 @@ struct Plan {
   Count batch = 1, prompt = 2048, generate = 256;
   bool kv_cache = true;
   Mla mla = Mla::automatic;
+  NarrowParts multiplied =
+      NarrowParts::all();  ///< whose products are in `precision`, where that has fewer than 16 bits
 
   // both
   Count mtp = 0;                   ///< modules of the model (Mtp) that are trained with it, or that draft for it

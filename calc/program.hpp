@@ -45,7 +45,8 @@ constexpr Step prefill_step(const Plan& p, Count tokens) {
           .absorbed = p.mla == Mla::absorbed,
           .expanded_cache = p.mla == Mla::expanded,
           .fused_glu = true,
-          .mtp = p.mtp};
+          .mtp = p.mtp,
+          .narrowed = {.parts = p.multiplied}};
 }
 /// The step that decodes one token; `context` counts it.
 constexpr Step decode_step(const Plan& p, Count context) {
@@ -55,7 +56,8 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .encoded = p.prompt,
           .absorbed = p.mla != Mla::expanded,
           .expanded_cache = p.mla == Mla::expanded,
-          .fused_glu = true};
+          .fused_glu = true,
+          .narrowed = {.parts = p.multiplied}};
 }
 
 /// The step that verifies what modules have drafted, a token each, and in which they draft again: the token at

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calc/arch.hpp"
+#include "calc/narrowed.hpp"
 #include "calc/weight_formats.hpp"
 #include "presets/towers.hpp"
 
@@ -26,6 +27,7 @@ struct ModelCard {
   std::vector<std::string> caveats;      ///< what a reader of any number must know: what is left out, what was assumed
   std::optional<WeightFormats> weights;  ///< as the checkpoint stores them
   std::optional<DType> products;  ///< both operands of the blocks' products, where inputs are quantised too (w8a8)
+  NarrowParts product_parts = NarrowParts::all();  ///< whose products these are; others are multiplied in 16 bits
   std::vector<std::string> unknown_keys;  ///< of a config.json: not understood, and their names hint at parameters
 };
 

@@ -7,6 +7,7 @@
 #include "presets/layer_pattern.hpp"
 #include "presets/mixer_file.hpp"
 #include "presets/weight_formats.hpp"
+#include "presets/weights_file.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -235,8 +236,11 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   card.notes = o.text_or("notes", "");
   if (o.has("caveats")) card.caveats = o.texts("caveats");
   if (o.has("weights")) card.weights = read_weight_formats(o.object("weights"));
+  if (o.has("products")) read_products(o.object("products"), card);
+  const bool has_bytes = o.has("stored_bytes");
   o.refuse_unread();
   check_arch(card.arch, where);
+  if (has_bytes) read_stored_bytes(o.object("stored_bytes"), card);
   check_weights(card);
   check_published(card);
   return card;
@@ -369,6 +373,8 @@ Value model_file_json(const ModelCard& card) {
   if (card.published) v["published"] = {{"parameters", *card.published}, {"source", card.published_source}};
   if (card.stored) v["stored_parameters"] = *card.stored;
   if (card.weights) v["weights"] = weight_formats_json(*card.weights);
+  if (card.weights && card.weights->any_held()) v["stored_bytes"] = stored_bytes_json(card);
+  if (card.products) v["products"] = products_json(card);
   if (!card.notes.empty()) v["notes"] = card.notes;
   if (!card.caveats.empty()) v["caveats"] = card.caveats;
   return v;

@@ -32,6 +32,10 @@
 ///              in none of the counts),
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
+///   "stored_bytes"?: { any of these components, or "position": bytes, where they do not follow from the format },
+///   "products"?: { "format", "of"?: [ any of "attention", "mlp", "experts" ] }  (of both operands, where the
+///   checkpoint
+///                quantises inputs too; default of "of": all),
 ///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }
 ///
 /// Caveats are repeated in every report, notes are not. PATTERN: see presets/layer_pattern.hpp; ATTENTION, RECURRENT:

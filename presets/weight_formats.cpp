@@ -41,6 +41,8 @@ std::string_view component_name(Component c) {
 }
 
 std::optional<Component> component_called(std::string_view name) {
+  if (name == "head") return Component::lm_head;
+  if (name == "norms") return Component::norm;
   for (const auto& [component, known] : names)
     if (known == name) return component;
   return std::nullopt;

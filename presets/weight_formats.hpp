@@ -13,7 +13,7 @@ namespace llmcalc {
 /// "attention", "mlp", ...: a component as files and tables name it.
 std::string_view component_name(Component c);
 
-/// The component of that name, and all names as "a|b|c".
+/// The component of that name ("head" and "norms" are others for lm_head and norm), and all names as "a|b|c".
 std::optional<Component> component_called(std::string_view name);
 std::string component_names();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "calc/price.hpp"
+#include "presets/held_formats.hpp"
 #include "report/option_values.hpp"
 #include "text/quantity.hpp"
 
@@ -54,25 +55,42 @@ std::string wide_layers_text(const Narrowed& n) {
   return s;
 }
 
-/// Weights in fewer bits than they are multiplied in.
-std::string dequantised_note(const Plan& p) {
+/// Whether the checkpoint's own format of this component's products counts, or would with hardware that has it.
+bool is_multiplied_as_stored(const Request& r, Component c) {
+  if (is_narrow(r.plan)) return Narrowed{.parts = r.plan.multiplied}.has(c);
+  return r.model.products && !r.hardware && !r.gave("--precision") && Narrowed{.parts = r.model.product_parts}.has(c);
+}
+
+/// Weights in fewer bits than they are multiplied in, of components that have some.
+std::string dequantised_note(const Request& r) {
+  const Plan& p = r.plan;
+  const DType product = working_format(p);
+  const ComponentBytes numbers = component_numbers(r.model.arch);
   std::string names;
   for (const Component c : {Component::attention, Component::mlp, Component::experts, Component::shared_experts}) {
     const DType t = p.weight_precision[c];
-    const bool named = names.find(t.name()) != std::string::npos;
-    if (whole_bits(t.format()) < whole_bits(p.precision.format()) && !named)
-      names += fmt::format("{}{}", names.empty() ? "" : " and ", t.name());
+    if (whole_bits(t.format()) >= whole_bits(product.format()) || is_multiplied_as_stored(r, c)) continue;
+    if (numbers[c] == Bytes() || names.find(t.name()) != std::string::npos) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : " and ", t.name());
   }
-  return names.empty() ? ""
-                       : fmt::format("weights in {} are dequantised and multiplied in {}", names, p.precision.name());
+  return names.empty() ? "" : fmt::format("weights in {} are dequantised and multiplied in {}", names, product.name());
+}
+
+/// What is in the plan's format where not all blocks' products of inference are.
+std::string inference_parts_note(const Request& r) {
+  const Plan& p = r.plan;
+  if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";
+  const std::string widened = dequantised_note(r);
+  return fmt::format("; in inference those of {} alone are{}{}", set_text(p.multiplied), widened.empty() ? "" : "; ",
+                     widened);
 }
 
 std::string formats_note(const Request& r) {
   const Plan& p = r.plan;
-  if (!is_narrow(p)) return r.has(part::inference) ? dequantised_note(p) : "";
-  std::string wide;
+  if (!is_narrow(p)) return r.has(part::inference) ? dequantised_note(r) : "";
+  std::string wide = inference_parts_note(r);
   if (p.narrowed.parts != NarrowParts::all())
-    wide = fmt::format("; in training those of {} alone are", set_text(p.narrowed.parts));
+    wide += fmt::format("; in training those of {} alone are", set_text(p.narrowed.parts));
   if (const std::string layers = wide_layers_text(p.narrowed); !layers.empty())
     wide += fmt::format("; in training blocks {} multiply in {}", layers, working_format(p).name());
   return fmt::format(

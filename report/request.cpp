@@ -33,12 +33,21 @@ DType default_precision(const Request& r) {
   return dtypes::bf16;
 }
 
-/// What the blocks' products are in: a checkpoint that quantises inputs too is multiplied in its format where the
-/// hardware has a peak for it; all others in 16 bits, into which weights are dequantised as they are multiplied.
-DType default_products(const Request& r) {
+/// Whether the blocks' products are in the format that a checkpoint quantises inputs to: where the hardware has a peak
+/// for it. All others are in 16 bits, into which weights are dequantised as they are multiplied.
+bool multiplies_as_stored(const Request& r) {
   const std::optional<DType>& stated = r.model.products;
   const bool own = stated && !r.has(part::training) && !r.gave("--weight-precision") && r.hardware;
-  return own && r.hardware->cluster.device.peak(*stated).value > 0 ? *stated : r.plan.working;
+  return own && !r.gave("--precision") && !r.usual_precision && r.hardware->cluster.device.peak(*stated).value > 0;
+}
+
+void settle_products(Request& r) {
+  Plan& p = r.plan;
+  p.working = default_precision(r);
+  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
+  if (!multiplies_as_stored(r)) return;
+  p.precision = *r.model.products;
+  p.multiplied = r.model.product_parts;
 }
 
 /// As the checkpoint stores them, unless another precision is asked for and they are not quantised; the reference
@@ -249,8 +258,7 @@ void settle(Request& r) {
   if (r.train) r.parts &= ~part::of_inference;
   if (r.infer) r.parts &= ~part::of_training;
   if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
-  p.working = default_precision(r);
-  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(default_products(r));
+  settle_products(r);
   p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
   if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed).formats_alone();
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "presets/gguf_mix.hpp"
+#include "presets/held_formats.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/option_values.hpp"
 #include "text/names.hpp"
@@ -24,11 +25,24 @@ WeightFormats formats_for_all(std::string_view text, std::string_view where, con
   refuse_value(where, fmt::format("gguf: and one of {}", one_of(known)), text);
 }
 
-std::pair<Component, DType> part_of(std::string_view text, std::size_t equals, std::string_view where) {
+/// Refuses a component that the model has no weights in.
+void check_part(const WeightsGiven& given, Component c, std::string_view where, const Arch& arch) {
+  const std::string_view name = component_name(c);
+  for (const auto& [component, format] : given.parts)
+    if (component == c) throw InputError(fmt::format("{}: {} is named twice; name it once", where, name));
+  if (component_numbers(arch)[c] > Bytes()) return;
+  const bool tied = c == Component::lm_head && arch.tied_head;
+  throw InputError(fmt::format("{}: the model has no weights in {}{}; leave it out", where, name,
+                               tied ? ", its head being the token table (embedding)" : ""));
+}
+
+void add_part(WeightsGiven& given, std::string_view text, std::string_view where, const Arch& arch) {
+  const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
   const auto c = component_called(name);
   if (!c) refuse_value(where, fmt::format("{} before '='", one_of(component_names())), name);
-  return {*c, read_stored(text.substr(equals + 1), where)};
+  check_part(given, *c, where, arch);
+  given.parts.emplace_back(*c, read_stored(text.substr(equals + 1), where));
 }
 
 }  // namespace
@@ -39,13 +53,12 @@ WeightsGiven read_weight_precision(std::string_view text, std::string_view where
   while (true) {
     const std::size_t comma = rest.find(',');
     const std::string_view one = rest.substr(0, comma);
-    const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos && given.all)
-      refuse_value(where, "one format for all components and others as COMPONENT=FORMAT", text);
-    if (equals == std::string_view::npos)
+    const bool for_all = one.find('=') == std::string_view::npos;
+    if (for_all && given.all) refuse_value(where, "one format for all components and others as COMPONENT=FORMAT", text);
+    if (for_all)
       given.all = formats_for_all(one, where, arch);
     else
-      given.parts.push_back(part_of(one, equals, where));
+      add_part(given, one, where, arch);
     if (comma == std::string_view::npos) return given;
     rest.remove_prefix(comma + 1);
   }

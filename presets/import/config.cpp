@@ -102,11 +102,11 @@ bool sounds_like_parameters(std::string_view key) {
                      [&](std::string_view hint) { return key.find(hint) != std::string_view::npos; });
 }
 
+}  // namespace
+
 bool says_nothing(const json::Value& v) {
   return v.is_null() || v == false || (v.is_number() && v == 0) || ((v.is_structured() || v.is_string()) && v.empty());
 }
-
-}  // namespace
 
 std::vector<std::string> Config::unread() const {
   std::vector<std::string> out = object_.unread();

@@ -88,6 +88,9 @@ class Config {
   std::shared_ptr<std::vector<Assumption>> assumed_ = std::make_shared<std::vector<Assumption>>();
 };
 
+/// Whether a value changes nothing in any key: null, false, 0 or empty.
+bool says_nothing(const json::Value& v);
+
 /// Layers, widths, heads, vocabulary, context and tying as every family names them; on top of that a Llama block:
 /// serial, pre-RMSNorm, gated SiLU, RoPE, no bias anywhere. Families then say where they differ.
 /// `layer_keys`: the names that the number of layers goes by.

@@ -245,6 +245,8 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   import::StoredWeights stored = import::stored_weights(whole, text, card.arch);
   card.weights = stored.formats;
   card.products = stored.products;
+  card.product_parts = stored.product_parts;
+  card.unknown_keys.insert(card.unknown_keys.end(), stored.unknown_keys.begin(), stored.unknown_keys.end());
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 

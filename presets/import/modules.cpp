@@ -64,36 +64,30 @@ bool has_alternatives(const std::string& pattern) {
   return false;
 }
 
-/// Most expressions are ".*name.*", or begin so: a search for the name anywhere answers sooner than std::regex does.
-Expression expression(const std::string& pattern) {
+/// Most expressions are ".*name.*", or begin so: a search for the name anywhere answers sooner than a match does.
+NameExpression name_expression(const std::string& pattern) {
   constexpr std::string_view any = ".*";
-  Expression e{.regex = std::regex(pattern), .name = {}};
+  NameExpression e{.rest = Expression(pattern), .name = {}};
   if (!pattern.starts_with(any) || has_alternatives(pattern)) return e;
   std::string rest = pattern.substr(any.size());
   if (rest.ends_with(any) && !rest.ends_with("\\.*")) rest.resize(rest.size() - any.size());
-  if (rest.empty() || std::string_view("?*+{").find(rest.front()) != std::string_view::npos) return e;
+  if (rest.empty() || std::string_view("?*+{^").find(rest.front()) != std::string_view::npos) return e;
   e.anywhere = true;
-  e.regex = is_plain(rest) ? std::nullopt : std::optional(std::regex(rest));
+  e.rest = is_plain(rest) ? std::nullopt : std::optional(Expression(rest));
   e.name = plain_begin(rest);
   return e;
 }
 
-constexpr auto from_begin = std::regex_constants::match_continuous;
-
-/// Whether the expression matches from a place on where the text that it begins with stands.
-bool is_matched_anywhere(const Expression& e, const std::string& text) {
-  if (!e.regex) return text.find(e.name) != std::string::npos;
-  if (e.name.empty()) return std::regex_search(text, *e.regex);
-  for (std::size_t at = text.find(e.name); at != std::string::npos; at = text.find(e.name, at + 1))
-    if (std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), *e.regex, from_begin))
-      return true;
-  return false;
+/// Whether the expression matches from any place on; it does so nowhere without the text that it begins with.
+bool is_matched_anywhere(const NameExpression& e, const std::string& text) {
+  if (text.find(e.name) == std::string::npos) return false;
+  return !e.rest || e.rest->within(text);
 }
 
-bool is_matched(const Expression& e, const std::string& path) {
+bool is_matched(const NameExpression& e, const std::string& path) {
   const std::string whole = "model." + path;
   if (e.anywhere) return is_matched_anywhere(e, whole);
-  return std::regex_search(path, *e.regex, from_begin) || std::regex_search(whole, *e.regex, from_begin);
+  return e.rest->begins(path) || e.rest->begins(whole);
 }
 
 /// Calls visit(part) for every run of whole dotted segments in `path` until it says true.
@@ -114,7 +108,7 @@ bool any_part(const std::string& path, Visit visit) {
 Modules::Modules(const std::vector<std::string>& patterns) {
   for (const std::string& p : patterns) {
     if (p.starts_with("re:"))
-      expressions_.push_back(expression(p.substr(3)));
+      expressions_.push_back(name_expression(p.substr(3)));
     else if (p.find_first_of("*?[") != std::string::npos)
       globs_.push_back(from_layers(p));
     else
@@ -126,7 +120,7 @@ bool Modules::contain(const std::string& path) const {
   if (!names_.empty() && any_part(path, [&](const std::string& part) { return names_.contains(part); })) return true;
   return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& g) { return is_glob_of(g, path); }) ||
          std::any_of(expressions_.begin(), expressions_.end(),
-                     [&](const Expression& e) { return is_matched(e, path); });
+                     [&](const NameExpression& e) { return is_matched(e, path); });
 }
 
 namespace {
@@ -139,9 +133,9 @@ class Layer {
   Layer(Count index, const std::function<void(const Matrix&)>& visit)
       : prefix_(fmt::format("layers.{}.", index)), visit_(visit) {}
 
-  void matrix(Component c, const Names& parents, const Names& leaves, Count rows, Count columns,
-              Count groups = 1) const {
-    Matrix m{c, {}, groups, rows, columns};
+  void matrix(Component c, const Names& parents, const Names& leaves, Count rows, Count columns, Count groups = 1,
+              bool biased = false) const {
+    Matrix m{c, {}, groups, rows, columns, biased};
     for (const std::string& parent : parents)
       for (const std::string& leaf : leaves) m.paths.push_back(prefix_ + parent + "." + leaf);
     visit_(m);
@@ -158,8 +152,8 @@ const Names attention_names{"self_attn", "attn", "attention", "self_attention", 
 class Projections {
  public:
   Projections(const Layer& l, Names parents) : l_(l), parents_(std::move(parents)) {}
-  void operator()(const Names& leaves, Count rows, Count columns) const {
-    l_.matrix(Component::attention, parents_, leaves, rows, columns);
+  void operator()(const Names& leaves, Count rows, Count columns, bool biased = false) const {
+    l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
   }
 
  private:
@@ -177,10 +171,10 @@ void grouped(const Layer& l, const Mixer& m, Count hidden) {
     own.insert(own.end(), fused.begin(), fused.end());
     return own;
   };
-  p(with_fused({"q_proj", "wq"}), fused_gate ? add(q, m.attention_width()) : q, hidden);
-  p(with_fused({"k_proj", "wk"}), kv, hidden);
-  p(with_fused({"v_proj", "wv"}), v, hidden);
-  p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width());
+  p(with_fused({"q_proj", "wq"}), fused_gate ? add(q, m.attention_width()) : q, hidden, m.qkv_bias);
+  p(with_fused({"k_proj", "wk"}), kv, hidden, m.qkv_bias);
+  p(with_fused({"v_proj", "wv"}), v, hidden, m.qkv_bias);
+  p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width(), m.attention_out_bias);
   if (m.attention_gate == AttentionGate::per_head) p({"g_proj"}, m.heads, hidden);
 }
 
@@ -282,10 +276,11 @@ void mix(const Layer& l, const Mixer& m, Count hidden) {
 /// `in`: the width of the MLP's input and output.
 void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
                   Count groups = 1) {
+  const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
   const Names up{"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h", "key"};
-  if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, in, groups);
-  l.matrix(c, parents, up, width, in, groups);
-  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"}, in, width, groups);
+  if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, in, groups, biased);
+  l.matrix(c, parents, up, width, in, groups, biased);
+  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"}, in, width, groups, biased);
 }
 
 void mixture(const Layer& l, const Arch& a) {
@@ -308,6 +303,13 @@ void mixture(const Layer& l, const Arch& a) {
 
 }  // namespace
 
+Matrix token_table(const Arch& a) {
+  return {.component = Component::embedding,
+          .paths = {"embed_tokens", "wte", "word_embeddings", "embed_in", "tok_embeddings", "embeddings"},
+          .rows = a.vocabulary,
+          .columns = a.embedding_width};
+}
+
 void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   const LayerKinds kinds = layer_kinds(a);
   for (Count i = 0; i < a.layers; ++i) {
@@ -320,7 +322,8 @@ void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& vi
       feed_forward(l, a, Component::mlp, {"mlp", "feed_forward", "ffn", "mixer", "shared_mlp"}, kind.mlp_width,
                    a.hidden);
   }
-  if (!a.tied_head) visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden});
+  if (!a.tied_head)
+    visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden, a.head_bias});
 }
 
 }  // namespace llmcalc::import

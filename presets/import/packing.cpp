@@ -15,10 +15,11 @@ Bytes state_bytes(const Packing& p, const Matrix& m) {
 
 }  // namespace
 
-Packing packing(DType format) { return {format, format.format(), ""}; }
+Packing packing(DType format) { return {.format = format, .bytes = format.format()}; }
 
 Bytes packed_bytes(const Packing& p, const Matrix& m) {
-  return m.groups * (grouped_bytes(p.bytes, m.rows, m.columns) + state_bytes(p, m));
+  const Bytes bias(p.own_bias && !m.biased ? mul(2, m.rows) : 0);
+  return m.groups * (grouped_bytes(p.bytes, m.rows, m.columns) + state_bytes(p, m) + bias);
 }
 
 }  // namespace llmcalc::import

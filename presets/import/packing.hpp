@@ -9,9 +9,10 @@
 namespace llmcalc::import {
 
 struct Packing {
-  DType format;       ///< the format that names the matrix and prices its products
-  Format bytes;       ///< what a matrix takes to the byte: the format, or a variant of it
-  std::string state;  ///< of bitsandbytes: a text of its state but for the shape; empty: none
+  DType format;           ///< the format that names the matrix and prices its products
+  Format bytes;           ///< what a matrix takes to the byte: the format, or a variant of it
+  std::string state{};    ///< of bitsandbytes: a text of its state but for the shape; empty: none
+  bool own_bias = false;  ///< a matrix without a bias has one of zeros, 16 bits per row
   constexpr static std::string_view shape_mark = "SHAPE";
 };
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
+#include <set>
 
 #include "presets/held_formats.hpp"
 #include "presets/import/scheme.hpp"
@@ -29,26 +31,64 @@ std::string_view spoken(Component c) {
   }
 }
 
-/// The matrices of one component: numbers by format, and bytes as they are packed and as they would be in the dtype.
+/// The matrices of one component: numbers by format and by the format of their products, and bytes as they are packed
+/// and as they would be in the dtype.
 struct Matrices {
-  std::map<std::string_view, Count> numbers;
+  std::map<std::string_view, Count> numbers, products;
   Bytes packed{}, plain{};
 };
+
+constexpr std::string_view wide = "";  ///< products in 16 bits
+
+/// The name that most of a component's numbers have.
+std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
+  auto most = numbers.begin();
+  for (auto i = numbers.begin(); i != numbers.end(); ++i)
+    if (i->second > most->second) most = i;
+  return most->first;
+}
 
 /// The format of most of a component's numbers. Where there are several, that is said.
 DType settled_format(StoredWeights& out, Component c, const std::map<std::string_view, Count>& numbers) {
   Count all = 0;
-  auto most = numbers.begin();
-  for (auto i = numbers.begin(); i != numbers.end(); ++i) {
-    all = add(all, i->second);
-    if (i->second > most->second) most = i;
-  }
+  for (const auto& [name, n] : numbers) all = add(all, n);
+  const std::string_view most = most_of(numbers);
   if (numbers.size() > 1)
     out.caveats.push_back(fmt::format(
         "{:.0f} % of the weights of {} are stored in another format than {}; their bytes are counted as they "
         "are, their products as the others'",
-        100 * (1 - static_cast<double>(most->second) / static_cast<double>(all)), spoken(c), most->first));
-  return *dtype(most->first);
+        100 * (1 - static_cast<double>(numbers.at(most)) / static_cast<double>(all)), spoken(c), most));
+  return *dtype(most);
+}
+
+std::optional<NarrowPart> part_of(Component c) {
+  if (c == Component::attention) return NarrowPart::attention;
+  if (c == Component::mlp) return NarrowPart::mlp;
+  return in_mlp(c) ? std::optional(NarrowPart::experts) : std::nullopt;
+}
+
+/// Products of all blocks are in one format, or of some components in that and of the others in 16 bits. Of several
+/// formats counts the one with the most bits, which no device multiplies in faster.
+void settle_products(StoredWeights& out, const std::map<Component, Matrices>& matrices) {
+  NarrowParts narrow, wide_parts;
+  for (const auto& [component, of] : matrices) {
+    const auto part = part_of(component);
+    if (!part) continue;
+    const std::string_view name = most_of(of.products);
+    if (name == wide) wide_parts.add(*part);
+    if (name == wide) continue;
+    narrow.add(*part);
+    const DType t = *dtype(name), before = out.products.value_or(t);
+    out.products = whole_bits(t.format()) > whole_bits(before.format()) ? t : before;
+    if (before != t)
+      out.caveats.push_back(fmt::format("products in {} and in {} are all counted in {}, which is not the faster one",
+                                        before.name(), name, out.products->name()));
+  }
+  if (wide_parts.empty() || !out.products) return;
+  out.product_parts = {};
+  for (const auto& row : choices<NarrowPart>)
+    if (narrow.has(row.value) && !wide_parts.has(row.value)) out.product_parts.add(row.value);
+  if (out.product_parts.empty()) out.products = std::nullopt;
 }
 
 /// Bytes of all components: matrices as they are packed, all else in the dtype.
@@ -65,24 +105,59 @@ HeldComponents held_components(const std::map<Component, Matrices>& matrices, co
   return all;
 }
 
-StoredWeights quantised(const Object& q, const SchemeContext& context, const Arch& arch, DType base) {
-  const Scheme s = scheme(q, context);
+/// The matrices that the block may store in formats of its own.
+void for_each_stored(const Scheme& s, const Arch& arch, const std::function<void(const Matrix&)>& visit) {
+  for_each_matrix(arch, visit);
+  if (s.table_as_other) visit(token_table(arch));
+}
+
+/// Groups that were to pack some matrices, and of which no other group has left any.
+void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Scheme::Group*>& used) {
+  std::vector<std::string> unused;
+  for (const Scheme::Group& g : s.groups)
+    if (!g.said.empty() && g.packing && !used.contains(&g)) unused.push_back(g.said);
+  if (unused.empty()) return;
+  const std::string others = unused.size() > 1 ? fmt::format(" (as do {} others)", unused.size() - 1) : "";
+  out.caveats.push_back(
+      fmt::format("\"quantization_config\": {} matches no matrix of the model that is not in a group "
+                  "before it{}",
+                  unused[0], others));
+}
+
+/// Adds each matrix to its component's. Says which groups of the block match none.
+std::map<Component, Matrices> sorted_matrices(StoredWeights& out, const Scheme& s, const Arch& arch, DType base) {
   std::map<Component, Matrices> matrices;
-  for_each_matrix(arch, [&](const Matrix& m) {
-    const Packing p = packing_of(s, m).value_or(packing(base));
+  std::set<const Scheme::Group*> used;
+  for_each_stored(s, arch, [&](const Matrix& m) {
+    const Scheme::Group* g = group_of(s, m);
+    used.insert(g);
+    const Packing p = g != nullptr && g->packing ? *g->packing : packing(base);
+    const std::string_view product = g != nullptr && g->products ? g->products->name() : wide;
     Matrices& of = matrices[m.component];
-    Count& n = of.numbers[p.format.name()];
-    n = add(n, m.numbers());
+    for (Count* n : {&of.numbers[p.format.name()], &of.products[product]}) *n = add(*n, m.numbers());
     of.packed += packed_bytes(p, m);
     of.plain += packed_bytes(packing(base), m);
   });
+  tell_unused(out, s, used);
+  return matrices;
+}
+
+std::string cache_note(Count bits) {
+  return bits == 4 ? "the checkpoint has scales for a KV cache in nvfp4; --kv-precision nvfp4 counts one"
+                   : "the checkpoint has scales for an 8-bit KV cache; --kv-precision fp8 counts one";
+}
+
+StoredWeights quantised(const Object& q, const SchemeContext& context, const Arch& arch, DType base) {
+  const Scheme s = scheme(q, context);
   StoredWeights out{.formats = base, .caveats = {}};
+  const std::map<Component, Matrices> matrices = sorted_matrices(out, s, arch, base);
   for (const auto& [component, of] : matrices) (*out.formats)[component] = settled_format(out, component, of.numbers);
+  if (arch.tied_head) (*out.formats)[Component::lm_head] = (*out.formats)[Component::embedding];
   hold_bytes(*out.formats, arch, held_components(matrices, arch, *out.formats, base));
-  out.products = s.products;
-  if (!s.caveat.empty()) out.caveats.push_back(s.caveat);
-  if (s.scaled_cache)
-    out.caveats.emplace_back("the checkpoint has scales for an 8-bit KV cache; --kv-precision fp8 counts one");
+  settle_products(out, matrices);
+  out.caveats.insert(out.caveats.end(), s.caveats.begin(), s.caveats.end());
+  if (s.cache_bits > 0) out.caveats.push_back(cache_note(s.cache_bits));
+  for (const std::string& key : s.unread) out.unknown_keys.push_back("quantization_config." + key);
   return out;
 }
 

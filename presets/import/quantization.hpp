@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "calc/narrowed.hpp"
 #include "calc/weight_formats.hpp"
 #include "presets/import/config.hpp"
 
@@ -13,7 +14,9 @@ namespace llmcalc::import {
 struct StoredWeights {
   std::optional<WeightFormats> formats;  ///< nothing where the config is silent
   std::vector<std::string> caveats;
-  std::optional<DType> products{};  ///< of both operands, where the block quantises inputs too
+  std::optional<DType> products{};                 ///< of both operands, where the block quantises inputs too
+  NarrowParts product_parts = NarrowParts::all();  ///< whose products these are
+  std::vector<std::string> unknown_keys{};         ///< of the block: nothing asked for them
 };
 
 /// From `dtype` (`torch_dtype`) and `quantization_config`, of the whole config or of its text part. Embedding, norms

@@ -217,7 +217,10 @@ class Readings {
       if (parts) r.becomes = differing(*parts);
       if (!r.becomes.empty()) return r;
     }
-    if (std::find(unknown_.begin(), unknown_.end(), key) != unknown_.end())
+    const auto is_unknown = [&](const std::string& k) {
+      return std::find(unknown_.begin(), unknown_.end(), k) != unknown_.end();
+    };
+    if (is_unknown(key) || is_unknown(name))
       r.why = "not understood, and its name hints at parameters: it was not counted";
     else if (refused)
       r.becomes = {"checked: another value is refused"};

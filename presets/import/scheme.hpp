@@ -12,15 +12,18 @@ namespace llmcalc::import {
 
 struct Scheme {
   struct Group {
-    Packing packing;
-    Modules targets{};  ///< empty: every matrix
+    std::optional<Packing> packing{};  ///< nothing: in the config's dtype
+    Modules targets{};                 ///< empty: every matrix
+    std::optional<DType> products{};   ///< of both operands, where inputs are quantised too; else 16 bits
+    std::string said{};  ///< the targets as the block says them, where it must be told that they match none
   };
-  std::vector<Group> groups;
-  Modules kept{};                   ///< in the config's dtype
-  bool head_as_other = false;       ///< the head is a matrix like others, kept only where the block says so
-  std::optional<DType> products{};  ///< of both operands, where inputs are quantised too; else 16 bits
-  bool scaled_cache = false;        ///< the checkpoint holds scales for an 8-bit cache
-  std::string caveat{};             ///< what the block leaves open
+  std::vector<Group> groups{};         ///< a matrix is in the first whose targets match it
+  Modules kept{};                      ///< in the config's dtype, whatever groups say
+  bool head_as_other = false;          ///< the head is a matrix like others, kept only where the block says so
+  bool table_as_other = false;         ///< so is the token table
+  Count cache_bits = 0;                ///< of a cache for which the checkpoint has scales; 0: it has none
+  std::vector<std::string> caveats{};  ///< what the block leaves open
+  std::vector<std::string> unread{};   ///< keys that nothing asked for and that say something
 };
 
 /// What a block depends on besides its own keys.
@@ -32,6 +35,9 @@ struct SchemeContext {
 
 /// Reads the block. Throws InputError for a method or a setting that is not known.
 Scheme scheme(const json::Object& q, const SchemeContext& context);
+
+/// The group that a matrix is in; nothing: it is kept in the config's dtype.
+const Scheme::Group* group_of(const Scheme& s, const Matrix& m);
 
 /// How the block stores a matrix; nothing: in the config's dtype.
 std::optional<Packing> packing_of(const Scheme& s, const Matrix& m);

@@ -16,11 +16,12 @@ std::vector<WrittenTensor> tensors() {
 }
 
 /// A Llama of 2 layers with this quantisation block.
-std::string quantised_config(const std::string& block) {
-  const std::string path = scratch() + "/quantised.json";
-  write_file(path, R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 512, "max_position_embeddings": 4096, "quantization_config": )" +
-                       block + "}");
+std::string quantised_config(const std::string& block, const std::string& hidden = "256") {
+  const std::string path = scratch() + "/quantised-" + hidden + ".json";
+  write_file(path, R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 512, "max_position_embeddings": 4096,
+    "hidden_size": )" + hidden +
+                       R"(, "quantization_config": )" + block + "}");
   return path;
 }
 
@@ -85,6 +86,24 @@ TEST_CASE("--weight-precision takes a mix, and formats by component", "[cli][che
              Catch::Contains("one format for all components"));
 }
 
+TEST_CASE("a component of --weight-precision is in the model, and is named once", "[cli][checkpoint]") {
+  const auto weights = [](const std::string& given) {
+    return ask("memory gpt-oss-20b --infer --prompt 8 --generate 8 --weight-precision " +
+               given)["inference_memory"]["weights_bytes"];
+  };
+  CHECK(weights("head=fp8,norms=fp32") == weights("lm_head=fp8,norm=fp32"));
+  const auto refusal = [](const std::string& options) { return test::llmcalc("memory " + options).err; };
+  CHECK(refusal("gpt-oss-20b --infer --weight-precision experts=mxfp4,experts=bf16") ==
+        "llmcalc: --weight-precision: experts is named twice; name it once\n");
+  CHECK(refusal("gpt-oss-20b --infer --weight-precision head=mxfp4,lm_head=bf16") ==
+        "llmcalc: --weight-precision: lm_head is named twice; name it once\n");
+  CHECK(refusal("gpt-oss-20b --infer --weight-precision mlp=nvfp4") ==
+        "llmcalc: --weight-precision: the model has no weights in mlp; leave it out\n");
+  CHECK(refusal("gpt-2-124m --infer --weight-precision head=fp8") ==
+        "llmcalc: --weight-precision: the model has no weights in lm_head, its head being the token table (embedding); "
+        "leave it out\n");
+}
+
 TEST_CASE("a checkpoint with quantised inputs multiplies in its format where the hardware can", "[cli][checkpoint]") {
   const auto precision = [](const std::string& block, const std::string& options) {
     return ask("infer " + quantised_config(block) + " --prompt 8 --generate 8 --hardware " +
@@ -105,4 +124,31 @@ TEST_CASE("weight-only formats multiply in 16 bits, and that is said", "[cli][ch
   CHECK(r["inputs"]["precision"] == "bf16");
   const auto notes = r["notes"].get<std::vector<std::string>>();
   CHECK(std::find(notes.begin(), notes.end(), "weights in awq are dequantised and multiplied in bf16") != notes.end());
+}
+
+TEST_CASE("a note on products says of a checkpoint what infer counts", "[cli][checkpoint]") {
+  const auto notes = [](const std::string& command) { return ask(command)["notes"].dump(); };
+  const std::string fp8 =
+      quantised_config(R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");
+  CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8"), !Catch::Contains("dequantised"));
+  CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8 --precision bf16"),
+             Catch::Contains("weights in fp8-block are dequantised and multiplied in bf16"));
+  // Attention's inputs are quantised, those of the MLP are not.
+  const std::string mixed = quantised_config(
+      R"({"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["re:.*mlp.*"], "weights":
+      {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}}, "b": {"targets":
+      ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}, "input_activations":
+      {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true}}}})",
+      "4096");
+  const std::string asked = "infer " + mixed + " --prompt 2048 --generate 8 --hardware h100";
+  const json::Value r = ask(asked);
+  CHECK(r["inputs"]["precision"] == "fp8");
+  CHECK_THAT(r["notes"].dump(), Catch::Contains("in inference those of attention alone are; weights in nvfp4 are "
+                                                "dequantised and multiplied in bf16"));
+  // A prompt takes longer than with all products in fp8, and not as long as with none.
+  const auto seconds = [](const json::Value& v) { return v["prefill"]["time_s"].get<double>(); };
+  CHECK(seconds(ask(asked + " --precision fp8")) < seconds(r));
+  CHECK(seconds(r) < seconds(ask(asked + " --precision bf16")));
+  CHECK_THAT(notes("memory " + mixed + " --infer --prompt 8 --generate 8"),
+             Catch::Contains("\"weights in nvfp4 are dequantised and multiplied in bf16\""));
 }

@@ -205,7 +205,7 @@ TEST_CASE("blocks of fp8 have the scales of their family", "[quantized]") {
     const json::Value block = json::parse(deepseek_block, "block");
     return import::scheme(json::Object(block, "block"), {.model_type = family, .dtype = "bfloat16"})
         .groups[0]
-        .packing.bytes.group_bits;
+        .packing->bytes.group_bits;
   };
   CHECK(scale_bits("deepseek_v3") == 32);
   CHECK(scale_bits("qwen3_5_moe_text") == 16);
@@ -265,7 +265,7 @@ TEST_CASE("a quantisation that is not known is refused by its name", "[quantized
   };
   says(R"({"quant_method": "aqlm"})", "quant_method \"aqlm\"");
   says(R"({"bits": 4})", "quant_method \"\"");
-  says(R"({"quant_method": "gptq", "bits": 3})", "GPTQ with 3 bits in groups of 128");
+  says(R"({"quant_method": "gptq", "bits": 5})", "GPTQ with 5 bits");
   says(R"({"quant_method": "awq", "group_size": 48})", "AWQ with 4 bits in groups of 48");
   says(R"({"quant_method": "fp8", "weight_block_size": [64, 64]})", "fp8 in blocks other than 128 x 128");
   says(R"({"quant_method": "bitsandbytes"})", "neither load_in_4bit nor load_in_8bit");

@@ -1,0 +1,358 @@
+#include "presets/import/expression.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+namespace llmcalc::import {
+
+namespace {
+
+using Bytes = Expression::Bytes;
+using Does = Expression::Does;
+using Step = Expression::Step;
+
+std::size_t index_of(char c) { return static_cast<unsigned char>(c); }
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+template <typename Is>
+Bytes bytes_that(const Is& is) {
+  Bytes all;
+  for (std::size_t i = 0; i < all.size(); ++i) all.set(i, is(static_cast<char>(i)));
+  return all;
+}
+
+/// The bytes of \d, \w, \s and, by a capital letter, of all others; nothing for another letter.
+std::optional<Bytes> named_class(char letter) {
+  const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  if (small != 'd' && small != 'w' && small != 's') return std::nullopt;
+  const Bytes all = bytes_that(small == 'd' ? is_digit : small == 'w' ? is_word : is_space);
+  return letter == small ? all : ~all;
+}
+
+Bytes only(char c) {
+  return bytes_that([&](char other) { return other == c; });
+}
+
+/// How often something may stand: `most` is absent where there is no end to it.
+struct Repeat {
+  std::size_t least = 1;
+  std::optional<std::size_t> most = 1;
+};
+
+/// Writes the steps of a pattern, part after part. What is repeated is written as often as it may stand.
+class Writer {
+ public:
+  explicit Writer(std::string_view pattern) : pattern_(pattern) {
+    if (pattern.size() > Expression::longest) throw ExpressionError("it is too long");
+  }
+
+  std::vector<Step> steps() && {
+    alternatives();
+    if (at_ < pattern_.size()) throw ExpressionError("a bracket is closed that is not open");
+    put({.does = Does::match});
+    return std::move(steps_);
+  }
+
+ private:
+  bool more() const { return at_ < pattern_.size(); }
+  bool sees(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
+  bool take(std::string_view text) {
+    if (!sees(text)) return false;
+    at_ += text.size();
+    return true;
+  }
+  char next() {
+    if (!more()) throw ExpressionError("it ends too soon");
+    return pattern_[at_++];
+  }
+
+  std::size_t put(const Step& s) {
+    if (steps_.size() >= Expression::most_steps) throw ExpressionError("it has too many parts");
+    steps_.push_back(s);
+    return steps_.size() - 1;
+  }
+
+  /// a|b|c: forks to the next alternative, and jumps from the end of each behind the last.
+  void alternatives() {
+    std::vector<std::size_t> ends;
+    while (true) {
+      const std::size_t begin = steps_.size();
+      sequence();
+      if (!take("|")) break;
+      fork_before(begin);
+      ends.push_back(put({.does = Does::jump}));
+      steps_[begin].to = steps_.size();
+    }
+    for (const std::size_t end : ends) steps_[end].to = steps_.size();
+  }
+
+  /// Puts a fork before the steps from `begin` on, which then stand one further.
+  void fork_before(std::size_t begin) {
+    put({.does = Does::fork});
+    std::rotate(steps_.begin() + static_cast<std::ptrdiff_t>(begin), steps_.end() - 1, steps_.end());
+    for (std::size_t i = begin + 1; i < steps_.size(); ++i)
+      if (has_target(steps_[i].does)) ++steps_[i].to;
+  }
+  static bool has_target(Does d) {
+    return d == Does::fork || d == Does::jump || d == Does::ahead || d == Does::not_ahead;
+  }
+
+  void sequence() {
+    while (more() && !sees("|") && !sees(")")) repeated();
+  }
+
+  /// An atom and how often it stands. It is written once to find its end, and then as often as it may stand.
+  void repeated() {
+    const std::size_t begin = at_, first = steps_.size(), looks = lookaheads_;
+    atom();
+    const std::size_t end = at_;
+    const Repeat r = repeat();
+    const std::size_t behind = at_;
+    if (r.least == 1 && r.most == std::size_t{1}) return;
+    const auto again = [&] {
+      at_ = begin;
+      atom();
+      at_ = end;
+    };
+    steps_.resize(first);
+    lookaheads_ = looks;
+    for (std::size_t i = 0; i < r.least; ++i) again();
+    if (!r.most) {
+      const std::size_t fork = put({.does = Does::fork});
+      again();
+      put({.does = Does::jump, .to = fork});
+      steps_[fork].to = steps_.size();
+    } else {
+      std::vector<std::size_t> forks;
+      for (std::size_t i = r.least; i < *r.most; ++i) {
+        forks.push_back(put({.does = Does::fork}));
+        again();
+      }
+      for (const std::size_t fork : forks) steps_[fork].to = steps_.size();
+    }
+    at_ = behind;
+  }
+
+  /// ?, *, +, {m}, {m,}, {,n} or {m,n}; a ? or + behind it says which match is taken, not whether there is one.
+  Repeat repeat() {
+    Repeat r;
+    if (take("?"))
+      r.least = 0;
+    else if (take("*"))
+      r = {.least = 0, .most = std::nullopt};
+    else if (take("+"))
+      r.most = std::nullopt;
+    else if (!sees("{") || !braces(r))
+      return r;
+    if (!take("?")) take("+");
+    if (sees("?") || sees("*") || sees("+")) throw ExpressionError("a repetition is repeated");
+    return r;
+  }
+
+  /// Whether braces say how often; others stand for themselves.
+  bool braces(Repeat& r) {
+    const std::size_t begin = at_++;
+    const std::optional<std::size_t> least = number();
+    const bool list = take(",");
+    const std::optional<std::size_t> most = list ? number() : least;
+    if (!take("}") || (!least && !most)) {
+      at_ = begin;
+      return false;
+    }
+    r = {.least = least.value_or(0), .most = most};
+    if (r.most && *r.most < r.least) throw ExpressionError("a repetition's end is below its begin");
+    return true;
+  }
+
+  std::optional<std::size_t> number() {
+    std::optional<std::size_t> n;
+    while (more() && is_digit(pattern_[at_])) {
+      n = n.value_or(0) * 10 + static_cast<std::size_t>(next() - '0');
+      if (*n > Expression::most_steps) throw ExpressionError("it repeats something too often");
+    }
+    return n;
+  }
+
+  /// One character, class, place or group. Those without steps count too, so that no repetition of nothing is endless.
+  void atom() {
+    if (++atoms_ > 4 * Expression::most_steps) throw ExpressionError("it has too many parts");
+    const char c = next();
+    switch (c) {
+      case '(':
+        return group();
+      case '[':
+        put({.does = Does::byte, .bytes = byte_class()});
+        return;
+      case '.':
+        put({.does = Does::byte, .bytes = ~only('\n')});
+        return;
+      case '^':
+        put({.does = Does::begin});
+        return;
+      case '$':
+        put({.does = Does::end});
+        return;
+      case '\\':
+        return escape();
+      case '?':
+      case '*':
+      case '+':
+        throw ExpressionError("nothing stands before a repetition");
+      default:
+        put({.does = Does::byte, .bytes = only(c)});
+    }
+  }
+
+  void escape() {
+    const char c = next();
+    if (c == 'b' || c == 'B')
+      put({.does = c == 'b' ? Does::boundary : Does::no_boundary});
+    else if (c == 'A' || c == 'Z')
+      put({.does = c == 'A' ? Does::begin : Does::end});
+    else
+      put({.does = Does::byte, .bytes = escaped(c)});
+  }
+
+  /// The bytes of what stands behind a backslash.
+  static Bytes escaped(char c) {
+    if (const std::optional<Bytes> named = named_class(c)) return *named;
+    if (is_word(c) && c != '_') throw ExpressionError("a letter or number behind a backslash that means nothing here");
+    return only(c);
+  }
+
+  void group() {
+    if (++depth_ > Expression::deepest) throw ExpressionError("its brackets are nested too deep");
+    const bool ahead = take("?="), not_ahead = !ahead && take("?!");
+    if (!ahead && !not_ahead) {
+      if (take("?P<"))
+        while (next() != '>') continue;
+      else if (!take("?:") && sees("?"))
+        throw ExpressionError("a kind of group that is not known");
+      alternatives();
+    } else {
+      lookahead(ahead ? Does::ahead : Does::not_ahead);
+    }
+    if (!take(")")) throw ExpressionError("a bracket is not closed");
+    --depth_;
+  }
+
+  void lookahead(Does does) {
+    if (++lookaheads_ > Expression::most_lookaheads) throw ExpressionError("it looks ahead too often");
+    const std::size_t step = put({.does = does});
+    alternatives();
+    put({.does = Does::match});
+    steps_[step].to = steps_.size();
+  }
+
+  /// [a-z_], [^.]: what stands between the brackets, the first of which has been read.
+  Bytes byte_class() {
+    const bool others = take("^");
+    Bytes all;
+    for (bool first = true; first || !sees("]"); first = false) {
+      const char c = next();
+      const bool named = c == '\\' && more() && named_class(pattern_[at_]);
+      if (named) {
+        all |= *named_class(next());
+        continue;
+      }
+      const char low = c == '\\' ? next() : c;
+      const bool range = sees("-") && pattern_.substr(at_).size() > 1 && pattern_[at_ + 1] != ']';
+      if (range) ++at_;
+      const char high = range ? next() : low;
+      if (index_of(high) < index_of(low)) throw ExpressionError("a class's range has its end before its begin");
+      for (std::size_t i = index_of(low); i <= index_of(high); ++i) all.set(i);
+    }
+    ++at_;
+    return others ? ~all : all;
+  }
+
+  std::string_view pattern_;
+  std::size_t at_ = 0, depth_ = 0, atoms_ = 0, lookaheads_ = 0;
+  std::vector<Step> steps_;
+};
+
+/// Whether the steps match. No step is tried twice at one place of the text, since it would end as before: time is that
+/// of steps x text, which lookaheads repeat at each place.
+class Matcher {
+ public:
+  Matcher(const std::vector<Step>& steps, std::string_view text)
+      : steps_(steps), text_(text), looked_(steps.size() * (text.size() + 1), unknown) {}
+
+  bool from(std::size_t place) { return run(0, place, place); }
+  bool from_any() { return run(0, 0, text_.size()); }
+
+ private:
+  static constexpr char unknown = 2;
+
+  std::size_t cell(std::size_t step, std::size_t place) const { return step * (text_.size() + 1) + place; }
+
+  /// From `step` on, at any place from `first` to `last`.
+  bool run(std::size_t step, std::size_t first, std::size_t last) {
+    std::vector<bool> tried(looked_.size());
+    std::vector<std::pair<std::size_t, std::size_t>> open;
+    for (std::size_t place = first; place <= last; ++place) {
+      open.emplace_back(step, place);
+      while (!open.empty()) {
+        const auto [s, at] = open.back();
+        open.pop_back();
+        if (tried[cell(s, at)]) continue;
+        tried[cell(s, at)] = true;
+        if (steps_[s].does == Does::match) return true;
+        follow(s, at, open);
+      }
+    }
+    return false;
+  }
+
+  void follow(std::size_t s, std::size_t at, std::vector<std::pair<std::size_t, std::size_t>>& open) {
+    const Step& step = steps_[s];
+    switch (step.does) {
+      case Does::byte:
+        if (at < text_.size() && step.bytes.test(index_of(text_[at]))) open.emplace_back(s + 1, at + 1);
+        return;
+      case Does::fork:
+        open.emplace_back(step.to, at);
+        open.emplace_back(s + 1, at);
+        return;
+      case Does::jump:
+        open.emplace_back(step.to, at);
+        return;
+      case Does::ahead:
+      case Does::not_ahead:
+        if (looks(s, at) == (step.does == Does::ahead)) open.emplace_back(step.to, at);
+        return;
+      default:
+        if (is_at(step.does, at)) open.emplace_back(s + 1, at);
+    }
+  }
+
+  bool is_at(Does does, std::size_t at) const {
+    if (does == Does::begin) return at == 0;
+    if (does == Does::end) return at == text_.size();
+    const bool before = at > 0 && is_word(text_[at - 1]), behind = at < text_.size() && is_word(text_[at]);
+    return (before != behind) == (does == Does::boundary);
+  }
+
+  bool looks(std::size_t s, std::size_t at) {
+    if (looked_[cell(s, at)] == unknown) looked_[cell(s, at)] = run(s + 1, at, at) ? 1 : 0;
+    return looked_[cell(s, at)] == 1;
+  }
+
+  const std::vector<Step>& steps_;
+  std::string_view text_;
+  std::vector<char> looked_;  ///< what a lookahead found, by step and place
+};
+
+}  // namespace
+
+Expression::Expression(std::string_view pattern) : steps_(Writer(pattern).steps()) {}
+
+bool Expression::begins(std::string_view text) const { return Matcher(steps_, text).from(0); }
+
+bool Expression::within(std::string_view text) const { return Matcher(steps_, text).from_any(); }
+
+}  // namespace llmcalc::import

@@ -1,0 +1,82 @@
+#include "presets/weights_file.hpp"
+
+#include <fmt/format.h>
+
+#include "presets/held_formats.hpp"
+#include "presets/weight_formats.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+using json::Object;
+using json::Value;
+
+namespace {
+
+/// More than any component's tensors take: 16 bytes for a number, and 1 GiB for what is no number.
+Count most_bytes(const Arch& a, Component c) { return add(mul(16, component_numbers(a)[c].value), Count{1} << 30); }
+
+Component held_component(const Object& o, const std::string& key) {
+  if (key == component_name(Component::position)) return Component::position;
+  const auto c = component_called(key);
+  if (c && component_name(*c) == key) return *c;
+  throw InputError(fmt::format("{}: unknown key {}; the keys known here are {}|position", o.where(), in_quotes(key),
+                               component_names()));
+}
+
+}  // namespace
+
+void read_stored_bytes(const Object& o, ModelCard& card) {
+  if (!card.weights) throw InputError(o.where() + ": there is no \"weights\", whose bytes these are; give both");
+  HeldComponents all;
+  const ComponentBytes alone = component_bytes(card.arch, *card.weights);
+  for (std::size_t i = 0; i < component_count; ++i)
+    all[static_cast<Component>(i)].bytes = alone[static_cast<Component>(i)];
+  for (const std::string& key : o.keys()) {
+    const Component c = held_component(o, key);
+    const Count n = o.count(key), most = most_bytes(card.arch, c);
+    if (n > most)
+      throw InputError(fmt::format("{}, {}: expected at most {} bytes, 16 for a number and 1 GiB, got {}", o.where(),
+                                   in_quotes(key), most, n));
+    all[c].bytes = Bytes(n);
+  }
+  hold_bytes(*card.weights, card.arch, all);
+}
+
+void read_products(const Object& o, ModelCard& card) {
+  const DType t = format_called(o.text("format"), o.where() + ", \"format\"");
+  if (!is_operand_format(t.format()) || whole_bits(t.format()) >= 16)
+    throw InputError(
+        fmt::format("{}, \"format\": expected a format of fewer than 16 bits that devices multiply in, got "
+                    "{}",
+                    o.where(), t.name()));
+  card.products = t;
+  if (o.has("of")) card.product_parts = {};
+  for (const std::string& word : o.has("of") ? o.texts("of") : std::vector<std::string>()) {
+    const auto part = parse<NarrowPart>(word);
+    if (!part)
+      throw InputError(
+          fmt::format("{}, \"of\": expected {}, got {}", o.where(), choice_names<NarrowPart>, in_quotes(word)));
+    card.product_parts.add(*part);
+  }
+  o.refuse_unread();
+}
+
+Value stored_bytes_json(const ModelCard& card) {
+  Value v = Value::object();
+  const ComponentBytes nominal = component_bytes(card.arch, *card.weights);
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto c = static_cast<Component>(i);
+    if (card.weights->is_held(c)) v[std::string(component_name(c))] = card.weights->held(c, nominal[c]).value;
+  }
+  return v;
+}
+
+Value products_json(const ModelCard& card) {
+  Value v = {{"format", card.products->name()}};
+  for (const auto& row : choices<NarrowPart>)
+    if (card.product_parts != NarrowParts::all() && card.product_parts.has(row.value)) v["of"].push_back(row.name);
+  return v;
+}
+
+}  // namespace llmcalc
