@@ -170,7 +170,8 @@ Choice possible(Choice c) {
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
-  const bool is_alone = c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5;
+  const bool is_alone =
+      c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5 && c[middle_layer] != 8 && c[streams] != 2;
   if (c[recompute] == 4 && !is_alone) c[recompute] = 2;          // layers of a group read its input alone
   if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are coded as one, without groups
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
