@@ -70,11 +70,11 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
     if (!w.own_norm) norm.weights = 0;
     x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
   }
+  if (w.of_model && !a.head.has_logits()) return b.ops();
   if (a.embedding_width != a.hidden)
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
               Split::tokens, x);
   const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};
-  if (w.of_model && !a.head.has_logits()) return b.ops();
   x = b.add("head.logits", Component::lm_head, logits, Split::column, x);
   if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
   return b.ops();
