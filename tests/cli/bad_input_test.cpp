@@ -43,10 +43,10 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   refused("show h1000",
           "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models', 'hardware' and "
           "'software' show all)");
-  refused(
-      "train gpt2 --hardware h100 --software megatorn-lm",
-      "unknown software \"megatorn-lm\", did you mean 'megatron-lm' or 'megatron'? ('llmcalc list software' shows all "
-      "36)");
+  refused("train gpt2 --hardware h100 --software megatorn-lm",
+          "unknown software \"megatorn-lm\", did you mean 'megatron-lm' or 'megatron-lm-legacy' or 'megatron'? "
+          "('llmcalc list software' shows all "
+          "36)");
   refused(
       "infer gpt2 --hardware h100 --software nemo",
       "--software: nemo is for training, and the question is about inference; 'llmcalc list software' shows what there "
@@ -172,8 +172,11 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
           "--precision: expected a number format ('llmcalc list dtypes' shows them), got \"fp7\", did you mean fp8?");
   refused("memory llama-3-8b --infer --kv-precision q4_k_m",
           "--kv-precision: \"q4_k_m\" is a mix of formats; give q4_k, its smallest, for a lower bound");
-  for (const char* cache : {"k=fp8", "k=fp8,k=int8", "v=fp8", "fp8,v=int8", "k=fp8,v=int8,k=bf16"})
-    refused(std::string("memory llama-3-8b --infer --kv-precision ") + cache, "--kv-precision: expected ");
+  for (const char* cache : {"k=fp8", "k=fp8,k=int8", "v=fp8", "fp8,v=int8"})
+    refused(std::string("memory llama-3-8b --infer --kv-precision ") + cache,
+            "--kv-precision: expected one format, or k=FORMAT,v=FORMAT, got \"" + std::string(cache) + "\"");
+  refused("memory llama-3-8b --infer --kv-precision k=fp8,v=int8,k=bf16",
+          "--kv-precision: expected a number format ('llmcalc list dtypes' shows them), got \"int8,k=bf16\"");
   refused("memory deepseek-v3 --infer --kv-precision k=fp8,v=bf16",
           "--kv-precision gives keys and values formats of their own, and latent attention caches one row for both; "
           "give one format");
@@ -222,7 +225,7 @@ TEST_CASE("validate names the option that a single-device run does not support",
 TEST_CASE("validate runs formats, optimizers and recomputation that it once refused", "[cli]") {
   for (const char* options :
        {"--precision fp16", "--infer --weight-precision int8 --kv-precision k=fp8,v=q4_0", "--kv-precision nvfp4",
-        "--infer --weight-precision experts=mxfp4,attention=int8", "--train --optimizer muon --state-precision bf16",
+        "--infer --weight-precision mlp=mxfp4,attention=int8", "--train --optimizer muon --state-precision bf16",
         "--train --optimizer adam8bit", "--train --recompute block:1", "--train --recompute uniform:2"}) {
     INFO(options);
     CHECK(test::llmcalc(std::string("validate docs/examples/tiny-llama.json ") + options).code == 0);

@@ -141,7 +141,7 @@ TEST_CASE("a row of every source is the architecture, plan and layout that it st
     CHECK(c.plan.weight_precision[blocks].name() == s.mlp);
     CHECK(c.plan.weight_precision[Component::lm_head].name() == s.head);
     CHECK(c.plan.precision.name() == s.precision);
-    CHECK(c.plan.kv_precision.name() == s.cache);
+    CHECK(c.plan.kv_precision.keys.name() == s.cache);
     CHECK(c.engine.name == s.engine);
     CHECK(near(figure_called(c, s.key).value, s.value));
   }
