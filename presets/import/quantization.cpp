@@ -38,7 +38,7 @@ struct Matrices {
   Bytes packed{}, plain{};
 };
 
-constexpr std::string_view wide = "";  ///< products in 16 bits
+constexpr std::string_view in_16_bits = "";  ///< products in 16 bits
 
 /// The name that most of a component's numbers have.
 std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
@@ -75,8 +75,8 @@ void settle_products(StoredWeights& out, const std::map<Component, Matrices>& ma
     const auto part = part_of(component);
     if (!part) continue;
     const std::string_view name = most_of(of.products);
-    if (name == wide) wide_parts.add(*part);
-    if (name == wide) continue;
+    if (name == in_16_bits) wide_parts.add(*part);
+    if (name == in_16_bits) continue;
     narrow.add(*part);
     const DType t = *dtype(name), before = out.products.value_or(t);
     out.products = whole_bits(t.format()) > whole_bits(before.format()) ? t : before;
@@ -132,7 +132,7 @@ std::map<Component, Matrices> sorted_matrices(StoredWeights& out, const Scheme& 
     const Scheme::Group* g = group_of(s, m);
     used.insert(g);
     const Packing p = g != nullptr && g->packing ? *g->packing : packing(base);
-    const std::string_view product = g != nullptr && g->products ? g->products->name() : wide;
+    const std::string_view product = g != nullptr && g->products ? g->products->name() : in_16_bits;
     Matrices& of = matrices[m.component];
     for (Count* n : {&of.numbers[p.format.name()], &of.products[product]}) *n = add(*n, m.numbers());
     of.packed += packed_bytes(p, m);
