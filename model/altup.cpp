@@ -24,11 +24,8 @@ Value Pass::project_streams(std::string_view op, const Value& x, Count rows, boo
   const Count width = arch_.hidden, groups = w->shape.groups;
   const LastRows last = last_rows(x, rows);
   const Linear s{.rows = mul(groups, rows), .in = width, .out = width, .groups = groups};
-  LinearView v{.weight = w->value->data(),
-               .x_stride = last.apart,
-               .head_rows = width,
-               .x_head = is_own ? width : 0,
-               .y_head = width};
+  LinearView v{
+      .weight = value(w), .x_stride = last.apart, .head_rows = width, .x_head = is_own ? width : 0, .y_head = width};
   const auto from = [at = (last.first + (is_own ? width : 0)) * backend_.number()](void* data) {
     return static_cast<std::byte*>(data) + at.value;
   };
@@ -166,12 +163,11 @@ Value Pass::scale_by_learned(std::string_view op, Value given) {
   Parameter* const w = weight(op, "factors");
   const Pointwise s{.kind = PointwiseKind::activate, .rows = x.rows, .width = x.width, .weights = w->elements()};
   Value y = make(op, x.rows, x.width);
-  forward(op, s, [&] { backend_.altup()->scale(s, x.data->data(), w->value->data(), y.data->data()); });
+  forward(op, s, [&] { backend_.altup()->scale(s, x.data->data(), value(w), y.data->data()); });
   if (taping())
     remember(op, s, [this, op, s, w, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
       const Tensor dy = taken(out), x_data = kept.get();
-      backend_.altup()->scale_gradient(s, x_data->data(), w->value->data(), dy->data(), place(op, in, n),
-                                       weights_.sum(w));
+      backend_.altup()->scale_gradient(s, x_data->data(), value(w), dy->data(), place(op, in, n), weights_.sum(w));
     });
   return y;
 }

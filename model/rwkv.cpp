@@ -10,8 +10,7 @@ Value Pass::shift(std::string_view op, Value given, Count mixes) {
   const Value x = std::move(given);
   Parameter* const shares = weight(op, "shares");
   const Shift s{.sequences = step_.sequences, .queries = step_.queries, .width = x.width, .mixes = mixes};
-  ShiftView v{
-      .x = x.data->data(), .shares = shares->value->data(), .state = cached_state(op), .begins = step_.past == 0};
+  ShiftView v{.x = x.data->data(), .shares = value(shares), .state = cached_state(op), .begins = step_.past == 0};
   Value y = make(op, x.rows, mul(mixes, x.width));
   forward(op, s, [&] { backend_.rwkv()->shift(s, v, y.data->data()); });
   if (taping())
@@ -59,15 +58,14 @@ Value Pass::gate_key(std::string_view op, Value rate, Value k) {
                     .weights = w->elements(),
                     .per_number = true};
   Value y = make(op, s.rows, s.width);
-  forward(op, s, [&] {
-    backend_.rwkv()->gate_key(s, in[0].data->data(), in[1].data->data(), w->value->data(), y.data->data());
-  });
+  forward(op, s,
+          [&] { backend_.rwkv()->gate_key(s, in[0].data->data(), in[1].data->data(), value(w), y.data->data()); });
   if (taping())
     remember(op, s, [this, op, s, w, all = operands(op, in), out = y.slot] {
       const Tensor dy = taken(out);
       const auto x = all.data();
       const auto d = all.places(*this, op);
-      backend_.rwkv()->gate_key_gradient(s, x[0]->data(), x[1]->data(), w->value->data(), dy->data(), d[0], d[1],
+      backend_.rwkv()->gate_key_gradient(s, x[0]->data(), x[1]->data(), value(w), dy->data(), d[0], d[1],
                                          weights_.sum(w));
     });
   return y;
@@ -80,11 +78,11 @@ Value Pass::unit(std::string_view op, Value given, Count heads) {
   Value y = make(op, x.rows, x.width);
   Tensor inverse;
   if (taping() && plan().norm_stats) inverse = own(op, s.rows * backend_.wide());
-  forward(op, s, [&] { backend_.rwkv()->unit(s, x.data->data(), w->value->data(), y.data->data(), data(inverse)); });
+  forward(op, s, [&] { backend_.rwkv()->unit(s, x.data->data(), value(w), y.data->data(), data(inverse)); });
   if (taping())
     remember(op, s, [this, op, s, w, inverse, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
       const Tensor dy = taken(out), x_data = kept.get();
-      backend_.rwkv()->unit_gradient(s, x_data->data(), w->value->data(), data(inverse), dy->data(), place(op, in, n),
+      backend_.rwkv()->unit_gradient(s, x_data->data(), value(w), data(inverse), dy->data(), place(op, in, n),
                                      weights_.sum(w));
     });
   return y;
@@ -99,8 +97,8 @@ Value Pass::bonus(std::string_view op, Count heads, std::array<Value, 5> given) 
                     .weights = w->elements(),
                     .per_number = true};
   const Count head = s.width / heads;
-  const auto view = [w](const std::array<Tensor, 5>& x) {
-    return BonusView{x[0]->data(), x[1]->data(), x[2]->data(), x[3]->data(), x[4]->data(), w->value->data()};
+  const auto view = [this, w](const std::array<Tensor, 5>& x) {
+    return BonusView{x[0]->data(), x[1]->data(), x[2]->data(), x[3]->data(), x[4]->data(), value(w)};
   };
   Value y = make(op, s.rows, s.width);
   forward(op, s, [&] {

@@ -142,8 +142,8 @@ Choice possible(Choice c) {
     c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
-    if (c[stack] == 2) c[head] = 0;                            // it has no logits
+    if (c[embedding] == 2) c[embedding] = 0;  // its table is as wide as the model
+    if (c[stack] == 2) c[head] = 0;           // it has no logits
   }
   if (is_encoder_decoder(c)) {  // the same, an embedding of tokens alone, and keys of the encoder in the cache
     c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;

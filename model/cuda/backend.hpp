@@ -82,6 +82,7 @@ class Cuda final : public Backend {
     if (a.moe.zero_experts > 0) return "experts that return their input";
     if (a.moe.router_scales) return "factors of experts";
     if (a.bidirectional) return "attention to later tokens";
+    if (!a.head.has_logits()) return "models without logits";
     if (a.position == Position::relative) return "relative positions";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }
