@@ -186,8 +186,8 @@ struct Group {
 /// The greatest size that codes reach at scale 1.
 float reach(const Coding& c) {
   if (c.code == Code::minifloat) return c.minifloat.largest;
-  if (c.code == Code::integer) return static_cast<float>((1 << (c.bits - 1)) - 1);
-  return c.code == Code::nf4 ? 1 : static_cast<float>((1 << c.bits) - 1);
+  if (c.code == Code::integer) return std::ldexp(1.0F, c.bits - 1) - 1;
+  return c.code == Code::nf4 ? 1 : std::ldexp(1.0F, c.bits) - 1;
 }
 
 /// A scale of half precision or of 8 bits that is 0 leaves zeros, the nearest that there is.
