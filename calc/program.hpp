@@ -71,8 +71,8 @@ constexpr Step drafting_step(const Plan& p, Count context) {
   return s;
 }
 
-/// The last step of a generation. With modules it verifies what they have drafted, as far as the generation has so many
-/// tokens, and they draft again.
+/// The last step of a generation. With modules for further tokens it verifies their drafts, one per module or fewer
+/// where the generation is shorter, and then the modules draft again.
 inline Step last_step(const Plan& p) {
   const Count end = add(p.prompt, p.generate);
   if (p.mtp == 0) return decode_step(p, end);

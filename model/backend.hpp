@@ -171,8 +171,8 @@ class Backend : public Memory {
   virtual bool computes(const Numerics&) const = 0;
   /// What a model needs that the backend does not have, in the words of a sentence; empty: nothing.
   virtual std::string lacks(const Arch&) const { return {}; }
-  /// What a plan needs that the backend does not have, as lacks() says of a model; CUDA's has only what it is asked for
-  /// by default.
+  /// What a plan needs that the backend does not have, in the words of a sentence; empty: nothing. A backend that does
+  /// not override this runs fp32 and bf16, and the usual optimizers, alone.
   virtual std::string lacks_of(const Plan& plan) const {
     if (plan.precision == dtypes::fp16) return "half precision";
     if (plan.kv_precision != plan.precision || plan.weight_precision != plan.precision)

@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// What the code of a number is; see value() and code() of Group.
+/// How a number is encoded; value() and code() of Group do the arithmetic.
 enum class Code : std::uint8_t { f32, f16, b16, minifloat, integer, shifted, raised, nf4 };
 /// How the scale of a group is stored. `shared`: 8 bits, times what an outer group has.
 enum class Scale : std::uint8_t { none, f32, f16, e8m0, e4m3, shared };

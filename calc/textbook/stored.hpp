@@ -381,7 +381,7 @@ class StoredTable {
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
   }
 
-  /// What the pooler or the last norm reads; nothing reads what they make.
+  /// The input of the pooler or of the last norm. Backward needs no result of theirs, since no operator follows.
   void without_logits() {
     if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
