@@ -172,7 +172,7 @@ class Backend : public Memory {
   /// What a model needs that the backend does not have, in the words of a sentence; empty: nothing.
   virtual std::string lacks(const Arch&) const { return {}; }
   /// What a plan needs that the backend does not have, in the words of a sentence; empty: nothing. A backend that does
-  /// not override this runs fp32 and bf16, and the usual optimizers, alone.
+  /// not override this runs fp32 and bf16 with Adam, momentum and SGD alone.
   virtual std::string lacks_of(const Plan& plan) const {
     if (plan.precision == dtypes::fp16) return "half precision";
     if (plan.kv_precision != plan.precision || plan.weight_precision != plan.precision)
