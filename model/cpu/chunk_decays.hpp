@@ -162,4 +162,39 @@ void invert(Count c, const W* b, const Rows<W>& scores, Rows<W>& to) {
   }
 }
 
+/// A head's tokens in chunks, one after another. A rule of the state has, for a chunk and the state before it: solve(),
+/// what the chunk adds to the state; read(), which adds its outputs; advance(), which moves the state behind it; and
+/// chunk_gradient(), which moves the state's gradient before it.
+template <typename W, typename Rule>
+struct ChunkWalk {
+  const HeadInputs<W>& in;
+  Count chunk;
+  Rule& rule;
+
+  ChunkDecays<W> decays(Count i) const { return {in, chunk, i * chunk}; }
+  Count chunks() const { return (in.tokens + chunk - 1) / chunk; }
+
+  void forward(W* state, W* o) {
+    for (Count i = 0; i < chunks(); ++i) {
+      const ChunkDecays<W> e = decays(i);
+      const auto solved = rule.solve(e, state);
+      rule.read(e, state, solved, o);
+      rule.advance(e, solved, state);
+    }
+  }
+  /// Backward finds the states before all chunks again.
+  void backward(const W* d_o, const HeadGradients<W>& to) {
+    std::vector<typename Rule::Solved> solved;
+    Rows<W> states(chunks() + 1, in.state()), ds(1, in.state());
+    for (Count i = 0; i < chunks(); ++i) {
+      const ChunkDecays<W> e = decays(i);
+      solved.push_back(rule.solve(e, states.row(i)));
+      std::copy_n(states.row(i), in.state(), states.row(i + 1));
+      rule.advance(e, solved.back(), states.row(i + 1));
+    }
+    for (Count i = chunks(); i-- > 0;)
+      rule.chunk_gradient(decays(i), states.row(i), solved[static_cast<std::size_t>(i)], d_o, ds, to);
+  }
+};
+
 }  // namespace llmcalc::model::LLMCALC_ISA

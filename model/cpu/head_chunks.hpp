@@ -30,32 +30,12 @@ class HeadChunks {
       : in_(in), chunk_(chunk), shared_(shared), products_(products) {}
 
   /// As HeadState's.
-  void forward(W* state, W* o) {
-    for (Count first = 0; first < in_.tokens; first += chunk_) {
-      const Decays e(in_, chunk_, first);
-      Solved solved(e.size, in_.values);
-      solve(e, state, solved);
-      read(e, state, solved, o);
-      advance(e, solved, state);
-    }
-  }
-
-  void backward(const W* d_o, const HeadGradients<W>& to) {
-    std::vector<Solved> solved;
-    const Count chunks = (in_.tokens + chunk_ - 1) / chunk_;
-    Rows<W> states(chunks + 1, in_.state()), ds(1, in_.state());
-    for (Count i = 0; i < chunks; ++i) {
-      const Decays e(in_, chunk_, i * chunk_);
-      solved.emplace_back(e.size, in_.values);
-      solve(e, states.row(i), solved.back());
-      std::copy_n(states.row(i), in_.state(), states.row(i + 1));
-      advance(e, solved.back(), states.row(i + 1));
-    }
-    for (Count i = chunks; i-- > 0;)
-      chunk_gradient(Decays(in_, chunk_, i * chunk_), states.row(i), solved[static_cast<std::size_t>(i)], d_o, ds, to);
-  }
+  void forward(W* state, W* o) { Walk{in_, chunk_, *this}.forward(state, o); }
+  void backward(const W* d_o, const HeadGradients<W>& to) { Walk{in_, chunk_, *this}.backward(d_o, to); }
 
  private:
+  using Walk = ChunkWalk<W, HeadChunks>;
+  friend Walk;
   using Decays = ChunkDecays<W>;
   using Scores = ChunkScores<W>;
 
@@ -67,12 +47,13 @@ class HeadChunks {
 
   const W* rows(const W* x, const Decays& e, Count width) const { return x + e.first * width; }
 
-  void solve(const Decays& e, const W* state, Solved& to) {
+  Solved solve(const Decays& e, const W* state) {
     const Count c = e.size, p = in_.values;
+    Solved to(c, p);
     const W* const v = rows(in_.v, e, p);
     if (!in_.is_delta) {
       std::copy_n(v, c * p, to.u.data());
-      return;
+      return to;
     }
     const W* const b = in_.beta + e.first;
     keys_known(e).write(to.scores);
@@ -84,6 +65,7 @@ class HeadChunks {
     }
     invert(c, b, to.scores, to.inverse);
     products_.add(c, p, c, to.inverse.data(), right.data(), to.u.data());
+    return to;
   }
 
   void read(const Decays& e, const W* state, const Solved& solved, W* o) {

@@ -89,30 +89,12 @@ class RemovalChunks {
   RemovalChunks(const HeadInputs<W>& in, Count chunk, SmallProducts<W>& products)
       : in_(in), chunk_(chunk), products_(products) {}
 
-  void forward(W* state, W* o) {
-    for (Count first = 0; first < in_.tokens; first += chunk_) {
-      const Decays e(in_, chunk_, first);
-      const Solved solved = solve(e, state);
-      read(e, state, solved, o);
-      advance(e, solved, state);
-    }
-  }
-
-  void backward(const W* d_o, const HeadGradients<W>& to) {
-    std::vector<Solved> solved;
-    const Count chunks = (in_.tokens + chunk_ - 1) / chunk_;
-    Rows<W> states(chunks + 1, in_.state()), ds(1, in_.state());
-    for (Count i = 0; i < chunks; ++i) {
-      const Decays e(in_, chunk_, i * chunk_);
-      solved.push_back(solve(e, states.row(i)));
-      std::copy_n(states.row(i), in_.state(), states.row(i + 1));
-      advance(e, solved.back(), states.row(i + 1));
-    }
-    for (Count i = chunks; i-- > 0;)
-      chunk_gradient(Decays(in_, chunk_, i * chunk_), states.row(i), solved[static_cast<std::size_t>(i)], d_o, ds, to);
-  }
+  void forward(W* state, W* o) { Walk{in_, chunk_, *this}.forward(state, o); }
+  void backward(const W* d_o, const HeadGradients<W>& to) { Walk{in_, chunk_, *this}.backward(d_o, to); }
 
  private:
+  using Walk = ChunkWalk<W, RemovalChunks>;
+  friend Walk;
   using Decays = ChunkDecays<W>;
   using Scores = ChunkScores<W>;
 

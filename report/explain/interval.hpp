@@ -5,13 +5,20 @@
 #include <string_view>
 
 #include "presets/estimate.hpp"
-#include "report/explain/formula.hpp"
+#include "report/explain/definition.hpp"
 
 namespace llmcalc::explain {
 
 /// An end of an interval, in which `w` is its factor.
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression);
 
+/// The sources with figures of a class, behind its interval.
+inline Formula families(const Setting& s, const char* path) {
+  return from_engine(s, "n_f", "sources with figures of the class", path);
+}
+
+inline constexpr std::string_view fitted_to_others = "each predicted by parameters fitted to the others";
+inline constexpr std::string_view left_out_figures = "llmcalc accuracy inference --leave-out";
 inline constexpr std::string_view interval_law =
     "the 90 % quantile of left-out errors, sources weighted equally, by class of runs";
 inline constexpr std::string_view known_interval = "estimates with a known interval, without --efficiency";

@@ -112,9 +112,6 @@ Formula with(Formula f, Symbol own) {
   f.own.push_back(std::move(own));
   return f;
 }
-Formula families(S s, const char* path) { return from_engine(s, "n_f", "sources with figures of the class", path); }
-constexpr std::string_view fitted_to_others = "each predicted by parameters fitted to the others";
-constexpr std::string_view left_out_figures = "llmcalc accuracy inference --leave-out";
 constexpr std::string_view pass_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole pass (step)";
 constexpr std::string_view estimated_pass =

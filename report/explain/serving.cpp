@@ -202,7 +202,6 @@ Formula end_of_mean(S s, const char* expression, const char* path) {
 }
 constexpr auto of_first = end_of_mean<InferenceClass::first_token>,
                of_each = end_of_mean<InferenceClass::served_decode>;
-constexpr std::string_view left_out_servers = "llmcalc accuracy inference --leave-out";
 constexpr std::string_view known_range = "traffic, and an estimate with a known interval";
 
 constexpr Definition serving_table[] = {
@@ -223,19 +222,19 @@ constexpr Definition serving_table[] = {
      },
      "by request", "the run, request by request", "traffic with answers of several tokens"},
     {"serving.ttft_s.mean_low", "the least mean time to the first token of 9 in 10 cases", "s",
-     [](S s) { return of_first(s, "t_mean/w", "serving.ttft_s.mean"); }, interval_law, left_out_servers, known_range},
+     [](S s) { return of_first(s, "t_mean/w", "serving.ttft_s.mean"); }, interval_law, left_out_figures, known_range},
     {"serving.ttft_s.mean_high", "the most mean time to the first token of 9 in 10 cases", "s",
-     [](S s) { return of_first(s, "t_mean*w", "serving.ttft_s.mean"); }, interval_law, left_out_servers, known_range},
+     [](S s) { return of_first(s, "t_mean*w", "serving.ttft_s.mean"); }, interval_law, left_out_figures, known_range},
     {"serving.tpot_s.mean_low", "the least mean time per token of 9 in 10 cases", "s",
-     [](S s) { return of_each(s, "t_mean/w", "serving.tpot_s.mean"); }, interval_law, left_out_servers, known_range},
+     [](S s) { return of_each(s, "t_mean/w", "serving.tpot_s.mean"); }, interval_law, left_out_figures, known_range},
     {"serving.tpot_s.mean_high", "the most mean time per token of 9 in 10 cases", "s",
-     [](S s) { return of_each(s, "t_mean*w", "serving.tpot_s.mean"); }, interval_law, left_out_servers, known_range},
+     [](S s) { return of_each(s, "t_mean*w", "serving.tpot_s.mean"); }, interval_law, left_out_figures, known_range},
     {"inference_estimate.ttft_families", "sources behind the interval of a server's first token", "",
-     [](S s) { return from_engine(s, "n_f", "sources with figures of the class", "inference_estimate.ttft_families"); },
-     interval_law, left_out_servers, known_range},
+     [](S s) { return families(s, "inference_estimate.ttft_families"); }, fitted_to_others, left_out_figures,
+     known_range},
     {"inference_estimate.tpot_families", "sources behind the interval of a server's time per token", "",
-     [](S s) { return from_engine(s, "n_f", "sources with figures of the class", "inference_estimate.tpot_families"); },
-     interval_law, left_out_servers, known_range},
+     [](S s) { return families(s, "inference_estimate.tpot_families"); }, fitted_to_others, left_out_figures,
+     known_range},
     {"serving.itl_s.mean", "time between two tokens of a request, mean of all", "s",
      [](S s) { return from_engine(s, "t_gap", "mean over tokens", "serving.itl_s.mean"); }, "by token",
      "the run, request by request", "traffic with answers of several tokens"},

@@ -54,6 +54,29 @@ std::vector<std::pair<std::string, Count>> sizes(Count layers, Count width, Coun
   return more;
 }
 
+using Keys = std::vector<std::pair<std::string, Count>>;
+Keys with(Keys keys, const Keys& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+/// Keys of DeepSeek-V3, which V3.2 has too.
+Keys deepseek_v3() {
+  return sizes(61, 7168, 128, 1, 163840,
+               {{"feed_forward_length", 18432},
+                {"leading_dense_block_count", 3},
+                {"expert_count", 256},
+                {"expert_used_count", 8},
+                {"expert_shared_count", 1},
+                {"expert_feed_forward_length", 2048},
+                {"attention.q_lora_rank", 1536},
+                {"attention.kv_lora_rank", 512},
+                {"rope.dimension_count", 64},
+                {"attention.key_length", 576},
+                {"attention.key_length_mla", 192},
+                {"attention.value_length", 512},
+                {"attention.value_length_mla", 128}});
+}
+
 }  // namespace
 
 TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]") {
@@ -95,44 +118,13 @@ TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]"
                        {"expert_count", 32},
                        {"expert_used_count", 4},
                        {"expert_feed_forward_length", 2880}})},
-           Said{"deepseek-v3",
-                "deepseek2",
-                129280,
-                sizes(61, 7168, 128, 1, 163840,
-                      {{"feed_forward_length", 18432},
-                       {"leading_dense_block_count", 3},
-                       {"expert_count", 256},
-                       {"expert_used_count", 8},
-                       {"expert_shared_count", 1},
-                       {"expert_feed_forward_length", 2048},
-                       {"attention.q_lora_rank", 1536},
-                       {"attention.kv_lora_rank", 512},
-                       {"rope.dimension_count", 64},
-                       {"attention.key_length", 576},
-                       {"attention.key_length_mla", 192},
-                       {"attention.value_length", 512},
-                       {"attention.value_length_mla", 128}}),
-                {"output.weight", "blk.3.exp_probs_b.bias"}},
+           Said{"deepseek-v3", "deepseek2", 129280, deepseek_v3(), {"output.weight", "blk.3.exp_probs_b.bias"}},
            Said{"deepseek-v3.2",
                 "deepseek32",
                 129280,
-                sizes(61, 7168, 128, 1, 163840,
-                      {{"feed_forward_length", 18432},
-                       {"leading_dense_block_count", 3},
-                       {"expert_count", 256},
-                       {"expert_used_count", 8},
-                       {"expert_shared_count", 1},
-                       {"expert_feed_forward_length", 2048},
-                       {"attention.q_lora_rank", 1536},
-                       {"attention.kv_lora_rank", 512},
-                       {"rope.dimension_count", 64},
-                       {"attention.key_length", 576},
-                       {"attention.key_length_mla", 192},
-                       {"attention.value_length", 512},
-                       {"attention.value_length_mla", 128},
-                       {"attention.indexer.head_count", 64},
-                       {"attention.indexer.key_length", 128},
-                       {"attention.indexer.top_k", 2048}}),
+                with(deepseek_v3(), {{"attention.indexer.head_count", 64},
+                                     {"attention.indexer.key_length", 128},
+                                     {"attention.indexer.top_k", 2048}}),
                 {"output.weight", "blk.3.exp_probs_b.bias"}},
            Said{"glm-5",
                 "glm-dsa",

@@ -59,13 +59,7 @@ TEST_CASE("a GGUF file of K-EXAONE has every tensor booked", "[gguf]") {
     norms(f, {"attn_norm", "ffn_norm"}, 64);
     norms(f, {"attn_q_norm", "attn_k_norm"}, 16);
     f.attention(64, 32, 64);
-    if (i == 0) {
-      f.gated_mlp("", 128);
-      continue;
-    }
-    f.experts(4, 32);
-    f.norm("exp_probs_b.bias", 4);
-    f.gated_mlp("_shexp", 32);
+    dense_or_experts(f, i == 0);
   }
   const ModelCard card = booked(f);
   CHECK(parameters(card.arch).total == f.numbers() - 4);  // without the correction
@@ -83,13 +77,7 @@ TEST_CASE("a GGUF file of AFMoE has every tensor booked", "[gguf]") {
     norms(f, {"attn_q_norm", "attn_k_norm"}, 16);
     f.attention(64, 32, 64);
     f.matrix("attn_gate", 64, 64);
-    if (i == 0) {
-      f.gated_mlp("", 128);
-      continue;
-    }
-    f.experts(4, 32);
-    f.norm("exp_probs_b.bias", 4);
-    f.gated_mlp("_shexp", 32);
+    dense_or_experts(f, i == 0);
   }
   CHECK(parameters(booked(f).arch).total == f.numbers() - 4);
 }

@@ -90,6 +90,14 @@ class GgufFile {
   std::vector<WrittenTensor> tensors_;
 };
 
+/// An MLP of 128, or 4 experts of 32 with the router's correction and a shared expert.
+inline void dense_or_experts(GgufFile& f, bool dense) {
+  if (dense) return f.gated_mlp("", 128);
+  f.experts(4, 32);
+  f.norm("exp_probs_b.bias", 4);
+  f.gated_mlp("_shexp", 32);
+}
+
 inline List heads_in(Count layers, const std::vector<Count>& with, std::int32_t n) {
   List all(static_cast<std::size_t>(layers), 0);
   for (const Count i : with) all[static_cast<std::size_t>(i)] = n;

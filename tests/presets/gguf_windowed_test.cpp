@@ -156,13 +156,7 @@ TEST_CASE("a GGUF file of Step 3.5 has heads of its own in the layers that slide
     f.norm("attn_q_norm.weight", 16);
     f.norm("attn_k_norm.weight", 16);
     f.matrix("attn_gate", heads, 64);
-    if (i == 0) {
-      f.gated_mlp("", 128);
-      continue;
-    }
-    f.experts(4, 32);
-    f.norm("exp_probs_b.bias", 4);
-    f.gated_mlp("_shexp", 32);
+    dense_or_experts(f, i == 0);
   }
   CHECK(parameters(booked(f).arch).total == f.numbers() - 4);
 }
