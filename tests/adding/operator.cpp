@@ -1,9 +1,9 @@
 // An operator kind, as docs/adding.md adds one: beside the others, whose helpers it uses.
 
-#include "calc/cost.cpp"  // NOLINT(bugprone-suspicious-include)
+#include "calc/cost/shape_costs.hpp"
 #include "tests/catch.hpp"
 
-namespace llmcalc {
+namespace llmcalc::shape_costs {
 
 /// y (rows, width) = x filtered along the tokens with `taps` weights that all channels share.
 struct Filter {
@@ -27,4 +27,4 @@ TEST_CASE("the example operator: 3 rows of 5 channels under 2 taps are 60 FLOPs"
   CHECK(c.moved.total() == 2 * 2 * 15);  // read and written, 2 bytes each
 }
 
-}  // namespace llmcalc
+}  // namespace llmcalc::shape_costs

@@ -1,0 +1,170 @@
+#include <algorithm>
+
+#include "calc/cost/shape_costs.hpp"
+#include "calc/held.hpp"
+
+namespace llmcalc::shape_costs {
+
+// ---- Attention core: q k' and softmax(.) v, 2 (qk_dim + v_dim) FLOPs per head and scored pair. Backward has four such
+// products (dV, dP, dQ, dK): twice forward; flash also recomputes q k': 2.5 times where keys are as wide as values.
+
+namespace {
+AttentionFlops executed_convention(Count queries, const Pricing& p) {
+  return p.attention == AttentionImpl::naive && queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
+}
+/// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents.
+Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& documents) {
+  if (documents.empty()) return twice_pairs(queries, past, of);
+  Count all = 0;
+  for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, of)));
+  return all;
+}
+/// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
+/// sees all before it (calc/parallel/context.hpp), and rounded up under a window, whose first queries see fewer keys.
+Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documents& documents) {
+  const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s.all_queries(), s.past(), of, documents));
+  if (s.pair_ranks == 1) return all;
+  const Wide ranks = static_cast<Wide>(s.pair_ranks);
+  return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
+}
+/// Where every query sees all keys, there is one convention.
+Pairs scored_pairs(const Attention& s, AttentionFlops convention) {
+  return {s.bidirectional ? AttentionFlops::full : convention, s.reach, s.selection, s.pooled};
+}
+Cost core_cost(const Attention& s, const Pricing& p) {
+  const AttentionFlops done = executed_convention(s.queries, p);
+  const bool every_pair = done == AttentionFlops::full;  // masks come after the products
+  const Count width = s.qk_dim + s.v_dim;
+  const Pairs every{.convention = done, .pooled = s.pooled};
+  return {.model = pair_flops(s, width, scored_pairs(s, p.convention), p.documents),
+          .executed =
+              every_pair ? pair_flops(s, width, every, {}) : pair_flops(s, width, scored_pairs(s, done), p.documents)};
+}
+/// Keys of all tokens, pooled ones among them.
+Count all_keys(const Attention& s) { return s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys; }
+/// Cached rows that a pass reads: in decode those that one of the new tokens sees, or others that each chooses; in
+/// prefill, and of an encoder, all.
+Count cached_rows(const Attention& s, const Pricing& p) {
+  if (s.bidirectional || (p.phase != Phase::decode && s.queries > 1)) return all_keys(s);
+  const Count last = s.keys - 1, near = s.keys - s.reach.first(s.past());
+  if (s.pooled > 0) return add(near, std::min(ceil_div(s.keys, s.pooled), mul(s.queries, s.pooled_seen(last))));
+  return s.selection.chooses() ? std::min(s.keys, mul(s.queries, s.selection.seen(last))) : near;
+}
+/// Bytes of the S x S scores moved once.
+double scores(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(all_keys(s)));
+}
+double queries_and_outputs(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.qk_dim + s.v_dim));
+}
+double keys_and_values(const Attention& s, const CacheFormats& t, Count tokens) {
+  return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
+}
+/// Bytes of what relative positions add to the scores.
+double pair_numbers(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.heads) * d(s.queries) * d(s.keys));
+}
+/// The learned logit of each head.
+double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
+}  // namespace
+
+Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
+  Cost c = core_cost(s, p);
+  c.moved.weights = sinks(s, w);
+  c.moved.activations = queries_and_outputs(s, p);
+  if (p.cached && s.reads_cache())
+    c.moved.cache = keys_and_values(s, p.cache, cached_rows(s, p));
+  else
+    c.moved.activations += keys_and_values(s, p.activation, all_keys(s));
+  if (p.cached && s.caches())  // the new tokens are written
+    c.moved.activations += d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value);
+  if (s.relative) c.moved.activations += pair_numbers(s, p);
+  // Scores written, read by softmax, written again, read by the second product.
+  if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
+  return c;
+}
+Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
+  Cost c = core_cost(s, p);
+  const bool flash = p.attention == AttentionImpl::flash;
+  c.model = 2 * c.model;
+  c.executed = 2 * c.executed;
+  if (flash) c.executed += pair_flops(s, s.qk_dim, scored_pairs(s, AttentionFlops::causal_exact), p.documents);
+  c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
+  // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
+  c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, all_keys(s)));
+  if (!flash) c.moved.activations += 7 * scores(s, p);
+  if (s.relative) c.moved.activations += 2 * pair_numbers(s, p);  // and their gradient
+  return c;
+}
+Learned learned(const Attention& s) {
+  const Count n = s.sinks ? mul(s.heads, s.head_ranks) : 0;
+  return {.total = n, .factored = n};
+}
+
+// ---- Index scores: q k' of every index head and token in reach, 2 width FLOPs each. Backward works on the chosen keys
+// alone (arXiv:2512.02556, 2.1): dq and dk are twice as many FLOPs for each, and the scores, which nothing keeps, are
+// found again. Left out: ReLU and the weighted sum over heads, a multiply-add per head and pair.
+
+namespace {
+Flops index_flops(const IndexScores& s, const Pairs& of, const Documents& documents) {
+  return flops(s.sequences, s.heads, s.width, pairs_twice(s.queries, s.past(), of, documents));
+}
+/// Bytes of the queries and of the heads' weights.
+double index_queries(const IndexScores& s, const Pricing& p) {
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.width + 1));
+}
+double index_keys(const IndexScores& s, DType t) {
+  return d(s.sequences) * d(s.all_keys()) * d(row_bytes(t, s.width).value);
+}
+}  // namespace
+
+Cost forward(const IndexScores& s, const Pricing& p, const Stored&) {
+  const AttentionFlops done = executed_convention(s.queries, p);
+  const Documents& documents = done == AttentionFlops::full ? Documents() : p.documents;
+  const Pairs of{.convention = p.convention, .pooled = s.pooled, .pooled_alone = s.pooled > 0};
+  Pairs in_kernel = of;
+  in_kernel.convention = done;
+  Cost c{index_flops(s, of, p.documents), index_flops(s, in_kernel, documents), {}};
+  c.moved.activations = index_queries(s, p) + 4 * d(s.chosen());
+  if (!p.cached) {
+    c.moved.activations += index_keys(s, p.activation);
+    return c;
+  }
+  c.moved.cache = index_keys(s, p.cache.keys);
+  if (s.pooled == 0)
+    c.moved.activations += d(s.rows()) * d(row_bytes(p.cache.keys, s.width).value);  // new keys are written
+  return c;
+}
+Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
+  const auto chosen = [&](AttentionFlops convention) {
+    return index_flops(s, {convention, {}, s.selection, s.pooled, s.pooled > 0}, p.documents);
+  };
+  return {2 * chosen(p.convention),
+          3 * chosen(AttentionFlops::causal_exact),
+          {.activations = 2 * (index_queries(s, p) + index_keys(s, p.activation)) + 4 * d(s.chosen())}};
+}
+Learned learned(const IndexScores&) { return {}; }
+
+// ---- Pool: element-wise; keys and gates are read, pooled keys written, to the cache too.
+
+namespace {
+double pool_numbers(const Pool& s) { return 2 * d(s.rows()) * d(s.wide) + d(s.pooled()) * d(s.width); }
+}  // namespace
+
+Cost forward(const Pool& s, const Pricing& p, const Stored& w) {
+  const double written = p.cached ? d(s.pooled()) * d(row_bytes(p.cache.keys, s.width).value) : 0;
+  return {.moved = {.weights = bytes(w.vector, d(s.ratio) * d(s.wide)),
+                    .activations = bytes(p.activation, pool_numbers(s)) + written}};
+}
+/// Keys, gates and the result's gradient are read, gradients of keys and gates written.
+Cost backward_input(const Pool& s, const Pricing& p, const Stored& w) {
+  const double bias = d(s.ratio) * d(s.wide);
+  return {.moved = {.weights = bytes(w.vector, bias) + gradient_traffic(p, bias),
+                    .activations = bytes(p.activation, pool_numbers(s) + 2 * d(s.rows()) * d(s.wide))}};
+}
+Learned learned(const Pool& s) {
+  const Count bias = mul(s.ratio, s.wide);
+  return {.total = bias, .factored = bias};
+}
+
+}  // namespace llmcalc::shape_costs

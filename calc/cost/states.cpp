@@ -1,0 +1,115 @@
+#include "calc/cost/shape_costs.hpp"
+
+#include "calc/state_chunk.hpp"
+
+namespace llmcalc::shape_costs {
+
+// ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
+// Done are the products of it, token by token or C tokens at once, per token and head of N x P:
+//   token by token   4 N P, 2 N P more by the delta rule, and 2 N P more where it removes by a key of its own
+//   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
+//                                            updated (arXiv:2412.06464; the inverse of the system itself left out)
+//   removal          8 C N + 8 C P + 8 N P   as delta, with scores, values and updates of both keys (arXiv:2503.14456)
+//   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
+// The last chunk may have fewer tokens. Half of the C x C scores are masked, but multiplied. Element-wise decays,
+// normalised queries and keys are left out. Backward has two products for each, and runs again all but the reading of
+// the state (2 N P, and of a chunk 2 C P, of both keys 4 C P): states and scores are not kept.
+
+namespace {
+/// Factors of the products above, and of those of a chunk that give the output.
+struct RuleWork {
+  Count state, scores, values, reading;
+};
+RuleWork rule_work(StateRule rule) {
+  if (rule == StateRule::delta) return {6, 4, 4, 2};
+  return rule == StateRule::removal ? RuleWork{8, 8, 8, 4} : RuleWork{4, 2, 2, 2};
+}
+/// Heads whose scores are their own: without a delta rule those of a group share theirs.
+Count scored_heads(const LinearAttention& s) {
+  return s.rule == StateRule::delta || s.rule == StateRule::removal ? s.heads : s.key_heads;
+}
+Flops recurrent_flops(const LinearAttention& s) { return flops(mul(2, passes(s.rule)), s.rows(), s.state()); }
+/// The sum of C over all tokens of the sequences: of C^2 over all chunks.
+Count chunk_places(const LinearAttention& s) {
+  const Count c = tokens_at_once(s), rest = s.queries % c;
+  return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
+}
+/// Products with the state, and with a chunk's values, that give the output.
+Flops reading_flops(const LinearAttention& s) {
+  const Flops state = flops(2, s.rows(), s.state());
+  if (tokens_at_once(s) == 1) return state;
+  return state + flops(rule_work(s.rule).reading, chunk_places(s), s.heads, s.head_dim);
+}
+Flops state_flops(const LinearAttention& s) {
+  const RuleWork w = rule_work(s.rule);
+  const Flops state = flops(w.state, s.rows(), s.state());
+  if (tokens_at_once(s) == 1) return state;
+  const Count scores = mul(w.scores, scored_heads(s), s.key_dim), values = mul(w.values, s.heads, s.head_dim);
+  return state + flops(chunk_places(s), add(scores, values));
+}
+double linear_numbers(const LinearAttention& s) { return d(s.rows()) * d(add(s.inputs(), mul(s.heads, s.head_dim))); }
+}  // namespace
+
+Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
+  const double state = p.cached ? 2 * d(s.sequences) * d(s.state()) * d(s.state_bytes) : 0;  // read and written
+  return {recurrent_flops(s),
+          state_flops(s),
+          {.weights = bytes(w.vector, d(s.weights)),
+           .cache = state,
+           .activations = bytes(p.activation, linear_numbers(s))}};
+}
+/// Inputs and the output's gradient are read, the gradients of inputs written.
+Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w) {
+  return {2 * recurrent_flops(s),
+          3 * state_flops(s) - reading_flops(s),
+          {.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights)),
+           .activations = 2 * bytes(p.activation, linear_numbers(s))}};
+}
+Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
+
+// ---- Convolution: taps multiply-adds per number, zeros before the first token among them. Backward: the same for the
+// input's gradient and for the weights', and once more for the sums that the activation's slope asks for.
+
+namespace {
+double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }
+}  // namespace
+
+Cost forward(const Convolution& s, const Pricing& p, const Stored& w) {
+  const Flops f = flops(2, s.rows(), s.channels, s.taps);
+  const double state = p.cached ? 2 * bytes(p.activation, d(s.sequences) * d(s.channels) * d(s.taps - 1)) : 0;
+  return {f,
+          f,
+          {.weights = bytes(w.vector, taps_and_bias(s)),
+           .cache = state,
+           .activations = 2 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
+}
+Cost backward_input(const Convolution& s, const Pricing& p, const Stored& w) {
+  const Flops f = flops(2, s.rows(), s.channels, s.taps);
+  return {2 * f,
+          (s.activated ? 3 : 2) * f,
+          {.weights = bytes(w.vector, taps_and_bias(s)) + gradient_traffic(p, taps_and_bias(s)),
+           .activations = 3 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
+}
+Learned learned(const Convolution& s) {
+  const Count taps = mul(s.channels, s.taps), all = add(taps, s.bias ? s.channels : 0);
+  return {.total = all, .matmul = taps, .factored = all};
+}
+
+// ---- Shift: element-wise. Forward reads a token once for all mixes; backward reads it and their gradients, and writes
+// its own. A pass behind cached tokens reads the last one and replaces it.
+
+Cost forward(const Shift& s, const Pricing& p, const Stored& w) {
+  const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);
+  const double state = p.cached ? 2 * bytes(p.activation, d(s.sequences) * d(s.width)) : 0;
+  return {.moved = {.weights = bytes(w.vector, d(s.learned())),
+                    .cache = state,
+                    .activations = bytes(p.activation, (1 + mixes) * n)}};
+}
+Cost backward_input(const Shift& s, const Pricing& p, const Stored& w) {
+  const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);
+  return {.moved = {.weights = bytes(w.vector, d(s.learned())) + gradient_traffic(p, d(s.learned())),
+                    .activations = bytes(p.activation, (2 + mixes) * n)}};
+}
+Learned learned(const Shift& s) { return {.total = s.learned(), .factored = s.learned()}; }
+
+}  // namespace llmcalc::shape_costs
