@@ -18,7 +18,10 @@ using namespace llmcalc;
 using explain::Definition;
 using explain::Explanation;
 using test::odd_attentions;
+using test::odd_blocks;
+using test::odd_choices;
 using test::odd_encoders;
+using test::odd_recurrences;
 using test::odd_tables;
 
 namespace {
@@ -271,7 +274,8 @@ ModelCard mixed(ModelCard m) {
 
 TEST_CASE("every printed formula gives the report's number for weights in several formats", "[explain]") {
   evaluated = 0;
-  for (const std::vector<ModelCard>& models : {odd_tables(), odd_attentions()})
+  for (const std::vector<ModelCard>& models :
+       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_blocks()})
     for (const ModelCard& model : models)
       for (const char* plan : {"", "--tp 2 --batch 3", "--roofline step --precision fp32"})
         check_all(mixed(model), {plan});
@@ -321,7 +325,8 @@ TEST_CASE("every printed formula gives the report's number under every plan", "[
 
 TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain][every]") {
   evaluated = 0;
-  for (const std::vector<ModelCard>& models : {odd_tables(), odd_attentions()})
+  for (const std::vector<ModelCard>& models :
+       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_blocks()})
     for (const ModelCard& model : models)
       for (const Way& way : ways) check_all(model, way);
   CHECK(evaluated > 15000);

@@ -102,7 +102,7 @@ inline std::vector<ModelCard> odd_encoders() {
   };
 }
 
-/// Unlike kinds of attention, and experts.
+/// Attention in windows and chunks, shared and latent.
 inline std::vector<ModelCard> odd_attentions() {
   return {
       odd("every layer windowed, output norms, per-head norms with bias",
@@ -135,6 +135,126 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mlps.push({500, LayerSet::every(4, 1, 7)});
             a.per_layer = {.rows = 333, .width = 10};
           }),
+      odd("chunks in some layers",
+          [](Arch& a) {
+            a.local = {{100, true}, LayerSet::every(0, 2, 7)};
+            a.mlp = MlpKind::gated;
+            a.norm = NormKind::rms_norm;
+          }),
+      odd("latent attention with windows in a parallel block of two norms",
+          [](Arch& a) {
+            latent(a);
+            a.block = BlockKind::parallel;
+            a.local = {{333}, LayerSet::every(0, 3, 7)};
+            a.qkv_bias = a.attention_out_bias = true;
+          }),
+      odd("latent attention with direct queries, experts everywhere",
+          [](Arch& a) {
+            latent(a);
+            a.latent.q_rank = 0;
+            a.block = BlockKind::parallel;
+            a.norms_per_layer = 1;
+            a.moe.experts = a.moe.top_k = 6;
+            a.moe.width = 33;
+            a.moe.layers = LayerSet::all(7);
+            a.mlp_width = 0;
+          }),
+  };
+}
+
+/// Attention to chosen or compressed keys.
+inline std::vector<ModelCard> odd_choices() {
+  return {
+      odd("latent attention to tokens that an indexer chooses, shared by some layers",
+          [](Arch& a) {
+            latent(a);
+            a.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 50};
+            LayerMixer shared;
+            static_cast<Mixer&>(shared) = a;
+            shared.indexer.shared = true;
+            shared.layers = LayerSet::every(2, 2, 7);
+            a.mixers.push(shared);
+          }),
+      odd("grouped attention to blocks that an indexer chooses",
+          [](Arch& a) {
+            a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 6, .top_k = 4, .block = 16};
+            a.mlp = MlpKind::gated;
+          }),
+      odd("compressed attention of three kinds between residual streams",
+          [](Arch& a) {
+            a.attention = AttentionKind::compressed;
+            a.kv_heads = 1;
+            a.latent = {.q_rank = 24, .rope_dim = 4};
+            a.attention_sinks = true;
+            a.compressed = {.out_groups = 4, .out_rank = 10};
+            a.streams = 3;
+            a.norm = NormKind::rms_norm;
+            a.mlp = MlpKind::gated;
+            LayerMixer chosen, pooled;
+            static_cast<Mixer&>(chosen) = static_cast<Mixer&>(pooled) = a;
+            chosen.compressed.ratio = 4;
+            chosen.compressed.overlap = true;
+            chosen.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 20};
+            pooled.compressed.ratio = 16;
+            chosen.reach = pooled.reach = {100};
+            chosen.layers = LayerSet::every(1, 2, 7);
+            pooled.layers = LayerSet::every(2, 4, 7);
+            a.mixers.push(chosen);
+            a.mixers.push(pooled);
+            a.local = {{100}, LayerSet::every(0, 4, 7)};
+          }),
+  };
+}
+
+/// Layers with a state.
+inline std::vector<ModelCard> odd_recurrences() {
+  return {
+      odd("linear attention but for one layer, experts in some",
+          [](Arch& a) {
+            a.linear_layers = LayerSet::every(1, 1, 7);
+            a.mlp = MlpKind::gated;
+            a.norm = NormKind::rms_norm;
+            a.moe.experts = 10;
+            a.moe.top_k = 3;
+            a.moe.width = 50;
+            a.moe.shared_experts = 3;
+            a.moe.shared_width = 20;
+            a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true;
+            a.moe.layers = LayerSet::every(2, 2, 7);
+          }),
+      odd("RWKV-7, two of whose layers hand on their values, MLPs that mix tokens",
+          [](Arch& a) {
+            a.attention = AttentionKind::none;
+            a.recurrent = {.kind = RecurrentKind::rwkv7,
+                           .heads = 8,
+                           .head_dim = 14,
+                           .key_heads = 8,
+                           .key_dim = 14,
+                           .rank = 9,
+                           .step_rank = 5,
+                           .gate_rank = 11,
+                           .value_rank = 3,
+                           .chunk = 16};
+            a.embedding_norm = a.mlp_shift = true;
+            a.activation = Activation::relu_squared;
+            a.position = Position::none;
+            LayerMixer giving;
+            static_cast<Mixer&>(giving) = a;
+            giving.recurrent.value_rank = 0;
+            giving.layers = LayerSet::every(0, 3, 7);
+            a.mixers.push(giving);
+          }),
+      odd("linear attention alone",
+          [](Arch& a) {
+            a.linear_layers = LayerSet::all(7);
+            a.activation = Activation::xielu;
+          }),
+  };
+}
+
+/// Experts and residual streams that stand in unusual places.
+inline std::vector<ModelCard> odd_blocks() {
+  return {
       odd("residual streams under alternating updates, a low rank beside attention, shared keys and values",
           [](Arch& a) {
             a.qk_norm = QkNorm::per_head;
@@ -168,40 +288,6 @@ inline std::vector<ModelCard> odd_attentions() {
                      .beside_dense = true,
                      .layers = LayerSet::all(7)};
           }),
-      odd("chunks in some layers",
-          [](Arch& a) {
-            a.local = {{100, true}, LayerSet::every(0, 2, 7)};
-            a.mlp = MlpKind::gated;
-            a.norm = NormKind::rms_norm;
-          }),
-      odd("linear attention but for one layer, experts in some",
-          [](Arch& a) {
-            a.linear_layers = LayerSet::every(1, 1, 7);
-            a.mlp = MlpKind::gated;
-            a.norm = NormKind::rms_norm;
-            a.moe.experts = 10;
-            a.moe.top_k = 3;
-            a.moe.width = 50;
-            a.moe.shared_experts = 3;
-            a.moe.shared_width = 20;
-            a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true;
-            a.moe.layers = LayerSet::every(2, 2, 7);
-          }),
-      odd("latent attention to tokens that an indexer chooses, shared by some layers",
-          [](Arch& a) {
-            latent(a);
-            a.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 50};
-            LayerMixer shared;
-            static_cast<Mixer&>(shared) = a;
-            shared.indexer.shared = true;
-            shared.layers = LayerSet::every(2, 2, 7);
-            a.mixers.push(shared);
-          }),
-      odd("grouped attention to blocks that an indexer chooses",
-          [](Arch& a) {
-            a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 6, .top_k = 4, .block = 16};
-            a.mlp = MlpKind::gated;
-          }),
       odd("two attentions and two MLPs per layer beside experts, some of which return their input",
           [](Arch& a) {
             latent(a);
@@ -210,74 +296,6 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mlp = MlpKind::gated;
             a.norm = NormKind::rms_norm;
             a.moe = {.experts = 10, .top_k = 3, .width = 50, .zero_experts = 5, .layers = LayerSet::all(7)};
-          }),
-      odd("compressed attention of three kinds between residual streams",
-          [](Arch& a) {
-            a.attention = AttentionKind::compressed;
-            a.kv_heads = 1;
-            a.latent = {.q_rank = 24, .rope_dim = 4};
-            a.attention_sinks = true;
-            a.compressed = {.out_groups = 4, .out_rank = 10};
-            a.streams = 3;
-            a.norm = NormKind::rms_norm;
-            a.mlp = MlpKind::gated;
-            LayerMixer chosen, pooled;
-            static_cast<Mixer&>(chosen) = static_cast<Mixer&>(pooled) = a;
-            chosen.compressed.ratio = 4;
-            chosen.compressed.overlap = true;
-            chosen.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 20};
-            pooled.compressed.ratio = 16;
-            chosen.reach = pooled.reach = {100};
-            chosen.layers = LayerSet::every(1, 2, 7);
-            pooled.layers = LayerSet::every(2, 4, 7);
-            a.mixers.push(chosen);
-            a.mixers.push(pooled);
-            a.local = {{100}, LayerSet::every(0, 4, 7)};
-          }),
-      odd("RWKV-7, two of whose layers hand on their values, MLPs that mix tokens",
-          [](Arch& a) {
-            a.attention = AttentionKind::none;
-            a.recurrent = {.kind = RecurrentKind::rwkv7,
-                           .heads = 8,
-                           .head_dim = 14,
-                           .key_heads = 8,
-                           .key_dim = 14,
-                           .rank = 9,
-                           .step_rank = 5,
-                           .gate_rank = 11,
-                           .value_rank = 3,
-                           .chunk = 16};
-            a.embedding_norm = a.mlp_shift = true;
-            a.activation = Activation::relu_squared;
-            a.position = Position::none;
-            LayerMixer giving;
-            static_cast<Mixer&>(giving) = a;
-            giving.recurrent.value_rank = 0;
-            giving.layers = LayerSet::every(0, 3, 7);
-            a.mixers.push(giving);
-          }),
-      odd("linear attention alone",
-          [](Arch& a) {
-            a.linear_layers = LayerSet::all(7);
-            a.activation = Activation::xielu;
-          }),
-      odd("latent attention with windows in a parallel block of two norms",
-          [](Arch& a) {
-            latent(a);
-            a.block = BlockKind::parallel;
-            a.local = {{333}, LayerSet::every(0, 3, 7)};
-            a.qkv_bias = a.attention_out_bias = true;
-          }),
-      odd("latent attention with direct queries, experts everywhere",
-          [](Arch& a) {
-            latent(a);
-            a.latent.q_rank = 0;
-            a.block = BlockKind::parallel;
-            a.norms_per_layer = 1;
-            a.moe.experts = a.moe.top_k = 6;
-            a.moe.width = 33;
-            a.moe.layers = LayerSet::all(7);
-            a.mlp_width = 0;
           }),
   };
 }

@@ -1,0 +1,50 @@
+// Options of 'llmcalc validate': which plans the reference transformer runs, and what it says of others.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using test::refused;
+
+TEST_CASE("validate refuses options that it would ignore", "[cli]") {
+  refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
+  refused("validate gpt2 --suite small", "give either a model or --suite, not both");
+  refused("validate gpt2 --offload activations",
+          "the reference transformer does not run this plan: it holds all on its device; leave out --offload");
+  refused("validate gpt2 --check-time", "--check-time needs --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate gpt2 --repeats 3", "--repeats needs --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",
+          "--repeats: expected a whole number from 1 to 10000, got 4294967296");
+  refused("validate gpt2 --train --prompt 8", "--prompt is for inference; for training use --seq");
+  refused("validate gpt2 --infer --seq 8", "--seq is for training; for inference use --prompt");
+}
+
+TEST_CASE("validate names the option that a single-device run does not support", "[cli]") {
+  const auto not_run = [](const std::string& options, const std::string& why) {
+    refused("validate docs/examples/tiny-llama.json " + options,
+            "the reference transformer does not run this plan: " + why);
+  };
+  not_run("--tp 2", "it runs on one device; leave out --gpus, --tp and the other options of ranks");
+  not_run("--attention-flops causal-half",
+          "--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
+  not_run("--weight-precision bf16",
+          "it trains weights of the --precision; leave out --weight-precision, or add --infer");
+  not_run("--precision fp8", "--precision fp8 is neither fp32, bf16 nor fp16");
+  not_run("--kv-precision q4_k", "--kv-precision q4_k has no codes here; give int8 or fp8, for example");
+  not_run("--state-precision fp16", "its optimizer states are float32 or bfloat16; leave out --state-precision");
+  not_run("--precision fp16 --master none",
+          "its optimizer states are float32 or bfloat16; with --master none give --state-precision fp32 or bf16 too");
+  refused("validate docs/examples/tiny-llama.json --infer --weight-precision int4",
+          "the reference transformer has no codes of int4, in which the plan stores embedding.tokens.weight; choose "
+          "another --weight-precision");
+}
+
+TEST_CASE("validate runs narrow formats, every optimizer and recomputation of some layers", "[cli]") {
+  for (const char* options :
+       {"--precision fp16", "--infer --weight-precision int8 --kv-precision k=fp8,v=q4_0", "--kv-precision nvfp4",
+        "--infer --weight-precision mlp=mxfp4,attention=int8", "--train --optimizer muon --state-precision bf16",
+        "--train --optimizer adam8bit", "--train --recompute block:1", "--train --recompute uniform:2"}) {
+    INFO(options);
+    CHECK(test::llmcalc(std::string("validate docs/examples/tiny-llama.json ") + options).code == 0);
+  }
+}
