@@ -1,5 +1,6 @@
 #pragma once
 /// Regular expressions as Python's re reads them, matched in time that is linear in the text: patterns come from files.
+/// Configs use lookahead, which RE2 does not know; PCRE2 and std::regex know it, and take exponential time.
 
 #include <bitset>
 #include <cstddef>
