@@ -248,7 +248,7 @@ Memory training_memory(const Prices& prices, const Plan& plan, const Layout& lay
 }
 
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process) {
-  Memory m{.weights = weights_bytes(prefill, plan.weight_precision), .process = process};
+  Memory m{.weights = weights_bytes(prefill, plan.weight_precision), .towers = plan.towers, .process = process};
   m.parameters = sum_of(prefill, [](const LayerPrice& row) { return row.learned; }).total;
   if (plan.kv_cache) m.kv_cache = plan.batch * cache_bytes(prefill, add(plan.prompt, plan.generate));
   const Bytes weights = host_weights_bytes(prefill, plan), cache = share_of(m.kv_cache, plan.offload.cache);
@@ -257,7 +257,7 @@ Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Pl
   m.host = weights + cache;
   m.workspace = std::max(pass_workspace(prefill), workspace_of_last);
   if (plan.kv_cache) m.workspace += plan.batch * open_bytes(prefill);
-  m.total = m.peak = m.weights + m.kv_cache + m.workspace + m.process;
+  m.total = m.peak = m.weights + m.towers + m.kv_cache + m.workspace + m.process;
   return m;
 }
 

@@ -12,6 +12,7 @@ struct Memory {
   Bytes weights{}, gradients{}, optimizer{};  ///< the rank's own, or its shards of them
   Bytes activations{};                        ///< kept for backward, all layers
   Bytes logits{};
+  Bytes towers{};  ///< weights beside the model
   Bytes kv_cache{};
   Bytes workspace{};     ///< alive at the worst moment besides the other fields
   Bytes gathered{};      ///< weights of other ranks' shards, while layers run
@@ -135,7 +136,8 @@ Memory training_memory(const Prices& prices, const Plan& plan, const Layout& lay
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
 /// Memory of the generation of batch sequences, the cache full: prompt + generate tokens. What is offloaded is in
-/// `host` and not on the device; the tensors on their way are not counted.
+/// `host` and not on the device; the tensors on their way are not counted. Towers are loaded with the model, whole on
+/// every rank; what they compute is left out, since prompts are text.
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 

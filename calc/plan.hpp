@@ -191,6 +191,7 @@ struct Plan {
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
   bool kv_cache = true;
+  Bytes towers{};  ///< weights of towers for images and sounds, which lie beside the model on every rank
   Mla mla = Mla::automatic;
   NarrowParts multiplied =
       NarrowParts::all();  ///< whose products are in `precision`, where that has fewer than 16 bits

@@ -1,6 +1,8 @@
 #pragma once
 /// Towers beside a text model: what turns images or sounds into rows of its input.
 
+#include <optional>
+
 #include "calc/units.hpp"
 
 namespace llmcalc {
@@ -9,8 +11,11 @@ namespace llmcalc {
 /// with the tower; the projector is what stands between the two.
 struct Towers {
   Count vision = 0, audio = 0, projector = 0;
+  std::optional<Bytes> held{};  ///< as a checkpoint's tensors are; absent: no tensors were read
 
   constexpr Count total() const { return add(add(vision, audio), projector); }
+  /// Bytes in memory. Quantised checkpoints leave towers in 16 bits, too.
+  constexpr Bytes bytes() const { return held.value_or(Bytes(mul(2, total()))); }
   constexpr bool operator==(const Towers&) const = default;
 };
 

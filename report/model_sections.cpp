@@ -187,20 +187,20 @@ void add_lengths(const Request& r, std::vector<std::string>& n) {
 }  // namespace
 
 namespace {
-/// What of towers is left out of all but their parameters.
-std::string towers_note(const Towers& t) {
-  constexpr Count bytes_each = 2;
+/// What counts towers for images and sounds, and what does not.
+std::string towers_note(const Request& r) {
+  const bool loaded = r.has(part::inference) && r.plan.towers > Bytes();
   return fmt::format(
-      "towers for images or sounds and their projector hold {} parameters beside the text model, {} in 16 bits, which "
-      "no "
-      "memory, FLOPs or time here counts",
-      t.total(), human_text(mul(bytes_each, t.total()), Unit::bytes));
+      "towers for images or sounds hold {} parameters beside the text model, {}; {}no training, FLOPs or time counts "
+      "them",
+      r.model.towers.total(), human_text(Quantity(r.model.towers.bytes().value), Unit::bytes),
+      loaded ? "memory of inference counts them, " : "");
 }
 }  // namespace
 
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
-  if (r.model.towers != Towers() && r.has(part::training | part::inference)) n.push_back(towers_note(r.model.towers));
+  if (r.model.towers != Towers() && r.has(part::training | part::inference)) n.push_back(towers_note(r));
   const Plan& p = r.plan;
   if (const Count modules = r.model.arch.mtp.modules;
       modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))

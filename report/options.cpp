@@ -56,6 +56,9 @@ constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
                       const bool has = r.model.arch.attention == AttentionKind::latent;
                       return has ? shown(r.plan.mla) : json::Value();
                     }};
+constexpr Field loaded_towers{
+    [](Request& r, Text, Text) { r.loads_towers = false; },
+    [](const Request& r) { return r.model.towers.bytes() > Bytes() ? json::Value(r.loads_towers) : json::Value(); }};
 constexpr Field narrow{
     [](Request& r, Text text, Text where) { r.plan.narrowed.parts = read_set<NarrowPart>(text, where); },
     [](const Request& r) {
@@ -192,6 +195,8 @@ constexpr std::array inference_options{
            inference, "", "", value<&Plan::kv_precision, read_cache>},
     Option{"--no-kv-cache", "", "run the whole sequence again for every token [cache on]", !common, one_batch, "", "",
            flag<&Plan::kv_cache, false>},
+    Option{"--no-towers", "", "load the model for text alone, without its towers for images and sounds [loaded]",
+           !common, inference, "", "", loaded_towers},
     Option{"--target", "SPEED",
            "a speed, for what would reach it: 50 tokens/s, 20 ms (per token, or per training step), TTFT 0.5 s; of "
            "training also 45 % MFU, and 30 days with --tokens [none]",

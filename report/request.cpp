@@ -61,6 +61,11 @@ WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
   return w;
 }
 
+/// Engines load towers with the model; the reference transformer has none.
+void settle_towers(Request& r) {
+  r.plan.towers = r.loads_towers && !r.usual_precision ? r.model.towers.bytes() : Bytes();
+}
+
 void check_length(const Request& r, Count tokens, std::string_view option) {
   const Arch& a = r.model.arch;
   if (a.position == Position::learned && tokens > a.position_rows)
@@ -211,6 +216,8 @@ std::string_view lacking(const Request& r, const Option& o) {
   if (o.flag == "--kv-precision" && !r.plan.kv_precision.uniform() && a.attention == AttentionKind::latent &&
       r.plan.mla != Mla::expanded)
     return "gives keys and values formats of their own, and latent attention caches one row for both; give one format";
+  if (o.flag == "--no-towers" && r.model.towers.bytes() == Bytes())
+    return "is for models with towers for images or sounds, and this one has none; leave it out";
   if (o.flag == "--mtp" && a.mtp.modules == 0)
     return "is for modules that predict further tokens (MTP), which this model does not have; leave it out";
   if (o.flag == "--glu-store" && a.mlp != MlpKind::gated)
@@ -264,6 +271,7 @@ void settle(Request& r) {
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
+  settle_towers(r);
   settle_schedule(r);
   if (r.gpus && !r.searches_layouts) r.layout.dp = replicas_on(*r.gpus, r);
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));

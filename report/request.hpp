@@ -79,6 +79,7 @@ struct Request {
   bool searches_layouts = false;         ///< the layout is not given, but searched
   Count usual_seq = 8192;                ///< tokens per sequence where neither user nor context says fewer
   std::optional<DType> usual_precision;  ///< else what the hardware multiplies in
+  bool loads_towers = true;              ///< for images and sounds, with the model
 
   bool gave(std::string_view option) const;
   bool has(Parts some) const { return (parts & some) != 0; }

@@ -64,8 +64,8 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
   if (m.kv_cache <= Bytes())
     return fmt::format(
         "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
-        bytes_of(m.weights + m.padding + m.draft + m.adapters), bytes_of(m.activations + m.libraries + m.graphs),
-        bytes_of(m.granted));
+        bytes_of(m.weights + m.towers + m.padding + m.draft + m.adapters),
+        bytes_of(m.activations + m.libraries + m.graphs), bytes_of(m.granted));
   if (m.token_cache == Bytes())
     return fmt::format("no: the cache, {}, is smaller than the state of a sequence, {}", bytes_of(m.kv_cache),
                        bytes_of(m.state));

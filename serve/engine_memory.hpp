@@ -47,7 +47,7 @@ struct ProfiledPass {
 /// Bytes of one device. The terms add up to `granted`.
 struct EngineMemory {
   Bytes granted{};  ///< share of the device that the engine may fill
-  Bytes weights{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
+  Bytes weights{}, towers{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
   Bytes kv_cache{};     ///< the rest; below 0: so much is missing
   ProfiledPass pass{};  ///< whose peak the activations are
   Count blocks = 0;     ///< of the KV cache, whole ones

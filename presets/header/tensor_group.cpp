@@ -117,7 +117,7 @@ TensorGroup group_at(Place p) {
     case Place::position:
       return group(Component::position);
     case Place::vision:
-      return group(std::nullopt, "vision and audio");
+      return group(std::nullopt, towers_group);
     case Place::prediction:
       return group(std::nullopt, "prediction layers");
     case Place::norm:

@@ -19,7 +19,7 @@ struct TensorGroup {
   bool packed = false;  ///< its numbers are packed, so that its shape does not count them
 };
 
-inline constexpr std::string_view unknown_group = "not recognised";
+inline constexpr std::string_view unknown_group = "not recognised", towers_group = "vision and audio";
 
 /// The group of a tensor under the names of Hugging Face's and other checkpoints, or of GGUF. Layers from `layers` on,
 /// if there are any, predict further tokens beside the model.

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include "calc/textbook/inference.hpp"
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
 #include "report/explain/modules.hpp"
 #include "report/explain/sum.hpp"
+#include "report/explain/towers.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -169,6 +172,19 @@ Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
 Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
 Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
 
+/// What is alive at once: all of it.
+Formula all_bytes(S s) {
+  Formula f{"M_w + M_kv + M_ws"};
+  const auto add = [&](const char* name, const char* meaning, Bytes b) {
+    if (b == Bytes()) return;
+    f.expression += fmt::format(" + {}", name);
+    f.own.push_back({name, meaning, number_text(b.value)});
+  };
+  add("M_tow", "bytes of towers", s.plan().towers);
+  add("M_proc", "measured bytes of a process before any tensor", process_bytes(s.request()));
+  return f;
+}
+
 constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
 constexpr Definition memory[] = {
     {"inference_memory.parameters", "parameters on one rank", "parameters",
@@ -191,6 +207,8 @@ constexpr Definition memory[] = {
        return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
      },
      per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
+    {"inference_memory.towers_bytes", "towers for images and sounds", "bytes", tower_bytes, tower_convention,
+     tower_sources, "a model with towers"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
      [](S s) -> Formula {
        if (s.plan().offload.cache.numerator > 0)
@@ -209,9 +227,8 @@ constexpr Definition memory[] = {
        return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
      },
      per_gpu, "liveness of the operators' tensors"},
-    {"inference_memory.total_bytes", "sum of all parts", "bytes", fixed<"M_w + M_kv + M_ws">, per_gpu,
-     "Goon (7.1), (8.1)"},
-    {"inference_memory.peak_bytes", "most alive at once", "bytes", fixed<"M_w + M_kv + M_ws">, per_gpu, "Goon (7.1)"},
+    {"inference_memory.total_bytes", "sum of all parts", "bytes", all_bytes, per_gpu, "Goon (7.1), (8.1)"},
+    {"inference_memory.peak_bytes", "most alive at once", "bytes", all_bytes, per_gpu, "Goon (7.1)"},
     {"inference_memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
     {"inference_memory.fits", "does it fit?", "", fixed<"M_peak/(u*M)">, per_gpu, "the hardware file", "",
      "yes where this is at most 1"},

@@ -76,14 +76,15 @@ constexpr Definition parameter_table[] = {
      "a layer, two norms and a projection of 2 D to D each; table and head where they are its own; in no other count",
      "DeepSeek-V3 (arXiv:2412.19437) 2.2", "a model with MTP modules"},
     {"parameters.vision", "parameters of the vision tower", "parameters", vision,
-     "patches, positions, blocks and norms, and a merger where it is within the tower; in no other count, FLOPs or "
-     "bytes",
+     "patches, positions, blocks and norms, and a merger where it is within the tower; beside them in memory of "
+     "inference alone",
      "modelling code of huggingface/transformers, or of the checkpoint", "a model with a vision tower"},
     {"parameters.audio", "parameters of the audio tower", "parameters", audio,
-     "convolutions, positions, layers and norms; in no other count, FLOPs or bytes",
+     "convolutions, positions, layers and norms; beside them in memory of inference alone",
      "modelling code of huggingface/transformers", "a model with an audio tower"},
     {"parameters.projector", "parameters of the projector", "parameters", projector,
-     "from the tower's rows to the text model's, where it is outside of the tower; in no other count, FLOPs or bytes",
+     "from the tower's rows to the text model's, where it is outside of the tower; beside them in memory of inference "
+     "alone",
      "modelling code of huggingface/transformers, or of the checkpoint", "a model with a projector"},
     {"parameters.with_stored_head", "parameters of a file that stores the tied head twice", "parameters",
      with_stored_head, counted, "published checkpoints", "a tied head"},

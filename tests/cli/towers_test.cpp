@@ -1,4 +1,4 @@
-// Towers beside a model: rows of their own, in no other number, and a note where bytes are counted.
+// Towers beside a model: rows of parameters and of inference's memory, and a note where bytes are counted.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -18,11 +18,38 @@ TEST_CASE("params shows a vision tower and its projector beside the total", "[cl
   CHECK_FALSE(ask("params gpt-2-124m")["parameters"].contains("vision"));
 }
 
-TEST_CASE("memory says how many bytes of towers it does not count", "[cli][towers]") {
-  const char* note = "hold 460730096 parameters beside the text model";
+TEST_CASE("inference loads towers with the model, whole on every rank, unless it is for text alone", "[cli][towers]") {
+  const auto memory = [](const char* more) {
+    return ask("memory qwen3.5-27b --infer" + std::string(more))["inference_memory"];
+  };
+  const json::Value with = memory(""), without = memory(" --no-towers");
+  CHECK(with["towers_bytes"] == 2 * 460730096);
+  CHECK_FALSE(without.contains("towers_bytes"));
+  CHECK(with["peak_bytes"].get<Count>() == without["peak_bytes"].get<Count>() + 2 * 460730096);
+  CHECK(memory(" --tp 4")["towers_bytes"] == 2 * 460730096);
+  CHECK(ask("memory qwen3.5-27b --infer --no-towers")["inputs"]["towers"] == false);
+  CHECK(ask("memory qwen3.5-27b --infer")["inputs"]["towers"] == true);
+}
+
+TEST_CASE("a server's engine loads towers with the model", "[cli][towers]") {
+  const auto memory = [](const char* more) {
+    return ask("serve qwen3.5-27b --hardware h200 --rate 1 --num-requests 20" + std::string(more))["engine_memory"];
+  };
+  const json::Value with = memory(""), without = memory(" --no-towers");
+  CHECK(with["towers_bytes"] == 2 * 460730096);
+  CHECK(with["kv_cache_bytes"].get<Count>() + 2 * 460730096 == without["kv_cache_bytes"].get<Count>());
+}
+
+TEST_CASE("a model without towers has none to leave out", "[cli][towers]") {
+  test::refused("infer llama-3.1-8b --no-towers", "this one has none; leave it out");
+}
+
+TEST_CASE("reports of memory say what counts towers", "[cli][towers]") {
+  const char* note = "hold 460730096 parameters beside the text model, 878.8 MiB; memory of inference counts them";
   CHECK_THAT(ask("memory qwen3.5-27b --infer")["notes"].dump(), Catch::Contains(note));
-  CHECK_THAT(ask("memory qwen3.5-27b")["notes"].dump(), Catch::Contains(note));
-  CHECK(ask("params qwen3.5-27b")["notes"].dump().find(note) == std::string::npos);
+  CHECK_THAT(ask("memory qwen3.5-27b --train")["notes"].dump(),
+             Catch::Contains("878.8 MiB; no training, FLOPs or time counts them"));
+  CHECK(ask("params qwen3.5-27b")["notes"].dump().find("towers") == std::string::npos);
   CHECK(ask("memory llama-3.1-8b --infer").value("notes", json::Value()).dump().find("towers") == std::string::npos);
 }
 
