@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -71,6 +72,11 @@ class Holdings {
 };
 
 [[noreturn]] void refuse(const ModelCard& card, const Checkpoint& c, const std::string& what) {
+  if (c.is_gguf() && card.source == c.where)
+    throw InputError(fmt::format(
+        "the keys and the tensors of '{}' disagree: {}; the file is damaged, or of a model that differs from those of "
+        "its architecture",
+        c.where, what));
   throw InputError(
       fmt::format("{} and the tensors of '{}' disagree: {}; they are of different models", card.source, c.where, what));
 }
@@ -112,16 +118,24 @@ Count learned_in_keys(const Checkpoint& c, const Arch& a) {
   return c.is_gguf() && a.activation == Activation::xielu ? mul(2, a.layers) : 0;
 }
 
-/// Parts that the model has and no tensor is of. Where names are not recognised, the part may be among them.
+/// Numbers of tensors whose names are not recognised: parts that are missing may be among them. Packed ones may hold
+/// any number.
+Count unrecognised_numbers(const Holdings& all) {
+  const auto found = all.beside().find(std::string(unknown_group));
+  if (found == all.beside().end()) return 0;
+  return found->second.counted ? found->second.parameters : std::numeric_limits<Count>::max();
+}
+
+/// Parts that the model has and no tensor is of. Tensors whose names are not recognised may be the part.
 void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
-  const bool known = !all.beside().contains(std::string(unknown_group));
+  const Count elsewhere = unrecognised_numbers(all);
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
     const Count wanted = engine[part].value;
     if (wanted == 0 || all.of(part).tensors > 0) continue;
     const std::string what = fmt::format("{} parameters of {} against none", wanted, component_name(part));
-    if (known) refuse(card, c, what);
+    if (wanted > elsewhere) refuse(card, c, what);
     card.caveats.push_back(fmt::format("{} and its tensors differ: {}", card.source, what));
   }
 }
@@ -157,10 +171,10 @@ void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Numbers of every component. Where names are not recognised, their tensors may be the difference.
+/// Numbers of every component. Tensors whose names are not recognised may be what is missing.
 void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
-  const bool known = !all.beside().contains(std::string(unknown_group));
+  const Count elsewhere = unrecognised_numbers(all);
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
     const Holding& h = all.of(part);
@@ -168,7 +182,7 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
     const Count wanted = engine[part].value - keys;
     if (!h.counted || h.parameters == 0 || h.parameters == wanted) continue;
     const std::string what = fmt::format("{} parameters of {} against {}", wanted, component_name(part), h.parameters);
-    if (known) refuse(card, c, what);
+    if (h.parameters > wanted || wanted - h.parameters > elsewhere) refuse(card, c, what);
     card.caveats.push_back(fmt::format("{} and its tensors differ: {}", card.source, what));
   }
 }
@@ -180,18 +194,19 @@ WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   return most_common_formats(all.held(), card.arch);
 }
 
-/// Whether a group of tensors is the towers that the config describes, number for number.
-bool are_towers(const Towers& towers, std::string_view group, const Holding& h) {
-  return group == "vision and audio" && h.counted && h.parameters == towers.total();
-}
+/// Whether tensors are the towers that the config describes, number for number.
+bool are_counted(const Towers& towers, const Holding& h) { return h.counted && h.parameters == towers.total(); }
 
-/// Names what is beside the model, with its size.
+/// Names what is beside the model, with its size. Whatever the config says of towers, their bytes are known.
 void tell_beside(ModelCard& card, const Holdings& all) {
-  for (const auto& [name, h] : all.beside())
-    if (!are_towers(card.towers, name, h))
-      card.caveats.push_back(fmt::format("{}: {} of {} bytes, the largest {}, {} not counted", name,
+  for (const auto& [name, h] : all.beside()) {
+    const bool seen = name == towers_group;
+    if (seen) card.towers.held = h.bytes;
+    if (!seen || !are_counted(card.towers, h))
+      card.caveats.push_back(fmt::format("{}: {} of {} bytes, the largest {}, {} not counted{}", name,
                                          counted(h.tensors, "tensor"), h.bytes.value, in_quotes(h.largest),
-                                         h.tensors == 1 ? "is" : "are"));
+                                         h.tensors == 1 ? "is" : "are", seen ? " but in memory" : ""));
+  }
 }
 
 }  // namespace

@@ -126,6 +126,9 @@ std::map<std::string, std::set<std::string>> shards(const json::Object& map) {
                                    in_quotes(file.dump(-1, ' ', false, json::Value::error_handler_t::replace))));
     out[file.get<std::string>()].insert(tensor);
   }
+  if (out.empty())
+    throw InputError(
+        fmt::format("{} is empty; expected the file of every tensor, as a checkpoint's index has them", map.where()));
   return out;
 }
 

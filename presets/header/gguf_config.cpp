@@ -76,6 +76,16 @@ void gpt2(const GgufModel& m, Value& c) {
   if (const CheckpointTensor* rows = m.tensor("position_embd.weight"); rows != nullptr && rows->shape.size() == 2)
     c["max_position_embeddings"] = rows->shape[0];
 }
+void starcoder(const GgufModel& m, Value& c) {
+  gpt2(m, c);
+  c["multi_query"] = m.count_or("attention.head_count_kv", 1) == 1;
+  c.erase("num_key_value_heads");
+}
+/// The text model of EmbeddingGemma, which has no head.
+void gemma_embedding(const GgufModel& m, Value& c) {
+  window(m, c);
+  c["architectures"] = {"Gemma3TextModel"};
+}
 void gpt_neox(const GgufModel& m, Value& c) {
   c["use_parallel_residual"] = m.flag_or("use_parallel_residual", true);
   fused_bias(m, c);
@@ -213,6 +223,11 @@ constexpr std::array gguf_families{
     GgufFamily{"phi2", "phi", plain},
     GgufFamily{"phi3", "phi3", window},
     GgufFamily{"phimoe", "phimoe", llama},
+    GgufFamily{"gemma-embedding", "gemma3_text", gemma_embedding},
+    GgufFamily{"baichuan", "baichuan", plain},
+    GgufFamily{"xverse", "xverse", plain},
+    GgufFamily{"qwen", "qwen", plain},
+    GgufFamily{"starcoder", "gpt_bigcode", starcoder},
     GgufFamily{"gpt2", "gpt2", gpt2},
     GgufFamily{"gptneox", "gpt_neox", gpt_neox},
     GgufFamily{"bloom", "bloom", plain},

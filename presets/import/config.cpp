@@ -93,8 +93,17 @@ constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
                                  std::string_view{"normalize_attention_scores"},
                                  std::string_view{"router_z_loss_coef"}};
 
-constexpr std::array hints = {std::string_view{"expert"}, std::string_view{"rank"}, std::string_view{"lora"},
-                              std::string_view{"bias"},   std::string_view{"norm"}, std::string_view{"moe"}};
+/// Words of keys about parameters, and of keys about layers that are not all alike.
+constexpr auto hints = std::to_array<std::string_view>(
+    {"expert", "rank", "lora", "bias", "norm", "moe", "kv_shared", "output_gate", "per_layer_input", "cross_attention",
+     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "sparse_config"});
+
+/// Layers of a kind that a family without "layer_types" does not have.
+bool names_other_layers(std::string_view key, const json::Value& v) {
+  return key == "layer_types" && v.is_array() && std::any_of(v.begin(), v.end(), [](const json::Value& one) {
+           return one != "full_attention" && one != "sliding_attention" && one != "attention";
+         });
+}
 
 bool sounds_like_parameters(std::string_view key) {
   if (std::find(harmless.begin(), harmless.end(), key) != harmless.end()) return false;
@@ -116,7 +125,9 @@ std::vector<std::string> Config::unread() const {
 
 std::vector<std::string> Config::suspicious() const {
   std::vector<std::string> out = unread();
-  std::erase_if(out, [](const std::string& key) { return !sounds_like_parameters(key); });
+  std::erase_if(out, [&](const std::string& key) {
+    return !sounds_like_parameters(key) && !names_other_layers(key, value()[key]);
+  });
   return out;
 }
 

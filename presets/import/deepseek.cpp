@@ -211,6 +211,7 @@ Arch bailing_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("use_qkv_bias", false);
   a.attention_out_bias = c.flag("use_bias", false);
+  c.ignore({"use_rmsnorm", "moe_layer_freq"});
   if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
   const Count width = c.size("moe_intermediate_size", 512), shared = c.count("num_shared_experts", 1);
   set_experts(a, {.experts = c.size("num_experts", 256),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "presets/import/families.hpp"
 
@@ -7,13 +8,16 @@ namespace llmcalc::import {
 namespace {
 
 /// The head of the class that `architectures` names, of those whose names begin with `model`; without one, the bare
-/// model, with BERT's pooler or without.
+/// model, with BERT's pooler or without. Labels are beside the model: of a sequence behind BERT's pooler, or behind a
+/// matrix of their own (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
   const std::string name = named.empty() ? model + "Model" : named.front();
   const bool bert = model == "Bert";
   if (name == model + "Model") return {.kind = HeadKind::none, .pooler = pooler};
   if (name == model + "ForMaskedLM") return {.kind = HeadKind::masked_token};
+  if (name == model + "ForSequenceClassification") return {.kind = HeadKind::none, .pooler = bert};
+  if (names_labels(c)) return {.kind = HeadKind::none};
   if (bert && name == "BertForPreTraining")
     return {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
   if (bert && name == "BertForNextSentencePrediction")
@@ -87,19 +91,13 @@ Arch distilbert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Whether the config names a class that is T5's encoder without its decoder and head (T5EncoderModel).
-bool is_encoder_alone(const Config& c) {
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  return !named.empty() && named.front().ends_with("EncoderModel");
-}
-
 /// hf t5/modeling_t5.py: num_layers layers of an encoder, then num_decoder_layers of a decoder that reads its result.
 /// RMSNorms before every sub-layer and behind each stack, no biases; heads of d_kv, whatever the hidden size; a table
 /// of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, or "gated-" and one.
 Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   Arch a = base_arch(c, d);
   const Count encoder = a.layers, decoder_layers = c.size("num_decoder_layers", encoder);
-  const bool alone = is_encoder_alone(c);
+  const bool alone = names_encoder_alone(c);
   if (!alone) a.layers = add(encoder, decoder_layers);
   require_layers(c, a.layers);
   const std::string mlp = c.text("feed_forward_proj", usual_mlp);
@@ -129,6 +127,19 @@ Arch t5(const Config& c, const Defaults& d) { return t5_layers(c, d, "relu"); }
 Arch mt5(const Config& c, const Defaults& d) { return t5_layers(c, d, "gated-gelu"); }
 
 }  // namespace
+
+bool names_encoder_alone(const Config& c) {
+  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
+  return !named.empty() && named.front().ends_with("EncoderModel");
+}
+
+bool names_labels(const Config& c) {
+  static constexpr std::array<std::string_view, 5> endings{"ForSequenceClassification", "ForTokenClassification",
+                                                           "ForQuestionAnswering", "RewardModel", "ForReward"};
+  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
+  return !named.empty() && std::any_of(endings.begin(), endings.end(),
+                                       [&](std::string_view end) { return named.front().ends_with(end); });
+}
 
 std::vector<Family> encoder_families() {
   return {

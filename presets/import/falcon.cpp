@@ -42,7 +42,7 @@ Arch bloom(const Config& c, const Defaults& d) {
   a.norm = NormKind::layer_norm;
   a.embedding_norm = true;
   a.position = Position::alibi;
-  c.ignore({"apply_residual_connection_post_layernorm", "n_inner"});
+  c.ignore({"apply_residual_connection_post_layernorm", "n_inner", "skip_bias_add", "skip_bias_add_qkv"});
   return a;
 }
 

@@ -38,6 +38,11 @@ std::vector<Family> rwkv_families();
 std::vector<Family> lfm_families();
 std::vector<Family> deepseek_v4_families();
 std::vector<Family> encoder_families();
+/// Whether "architectures" names a class that is T5's encoder without its decoder and head (T5EncoderModel).
+bool names_encoder_alone(const Config& c);
+/// Whether it names a class with logits of labels in place of tokens (LlamaForSequenceClassification,
+/// Qwen2ForRewardModel).
+bool names_labels(const Config& c);
 
 /// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.
 LayerSet sparse_layers(const Config& config, const Arch& arch);

@@ -61,7 +61,7 @@ const Family* family_called(const std::string& model_type) {
 std::string three_nearest(const std::string& type) {
   std::vector<std::string> known = importable_types();
   std::stable_sort(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
-    return edit_distance(type, a) < edit_distance(type, b);
+    return edit_distance(lower(type), lower(a)) < edit_distance(lower(type), lower(b));
   });
   return fmt::format("{}, {} and {}", in_quotes(known[0]), in_quotes(known[1]), in_quotes(known[2]));
 }
@@ -187,13 +187,10 @@ Arch arch_of(const Family& family, const Config& c) {
 /// theirs themselves.
 enum class ClassHead : std::uint8_t { vocabulary, none, labels };
 ClassHead class_head(const Config& c, const Arch& a) {
-  static constexpr std::array<std::string_view, 5> of_labels{"ForSequenceClassification", "ForTokenClassification",
-                                                             "ForQuestionAnswering", "RewardModel", "ForReward"};
+  if (import::names_labels(c)) return ClassHead::labels;
   if (!c.has("architectures") || a.bidirectional) return ClassHead::vocabulary;
   const std::vector<std::string> named = c.texts("architectures");
   const std::string name = named.empty() ? "" : named.front();
-  if (std::any_of(of_labels.begin(), of_labels.end(), [&](std::string_view end) { return name.ends_with(end); }))
-    return ClassHead::labels;
   const bool bare = name.ends_with("Model") && name.find("Head") == std::string::npos && !name.starts_with("ChatGLM");
   return bare ? ClassHead::none : ClassHead::vocabulary;
 }
@@ -204,7 +201,7 @@ void take_class(ModelCard& card, const Config& c) {
   const ClassHead head = class_head(c, a);
   const bool plain = a.streams == 1 && a.residual_block == 0 && a.embedding_width == a.hidden;
   if (head == ClassHead::vocabulary || !plain) return;
-  a.head = {.kind = HeadKind::none};
+  if (!a.bidirectional) a.head = {.kind = HeadKind::none};
   a.tied_head = a.head_bias = false;
   a.mtp = {};
   if (head == ClassHead::labels)
@@ -218,7 +215,8 @@ ModelCard import_text(const Config& c) {
   if (family == nullptr) refuse_type(c, type);
   ModelCard card;
   card.arch = arch_of(*family, c);
-  if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder())
+  const bool encoder_alone = card.arch.is_encoder() && import::names_encoder_alone(c);
+  if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder() && !encoder_alone)
     c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch);

@@ -17,10 +17,10 @@ LayerSet rope_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-/// moe_layers, or every interleave_moe_layer_step-th layer.
+/// moe_layers, or every interleave_moe_layer_step-th layer; none where that is 0 (Llama Guard 4).
 LayerSet expert_layers(const Config& c, const Arch& a) {
-  const Count step = c.size("interleave_moe_layer_step", 1);
-  if (!c.has("moe_layers")) return LayerSet::every(step - 1, step, a.layers);
+  const Count step = c.count("interleave_moe_layer_step", 1);
+  if (!c.has("moe_layers")) return step == 0 ? LayerSet() : LayerSet::every(step - 1, step, a.layers);
   LayerSet set;
   for (const Count i : c.counts("moe_layers"))
     if (i < a.layers) set.insert(i);
@@ -40,12 +40,15 @@ Arch llama4(const Config& c, const Defaults& d) {
   set_reach(a, {chunk, true}, layers_of_type(c, a, "chunked_attention").value_or(rope));
   const Count width = a.mlp_width;
   a.mlp_width = c.size("intermediate_size_mlp", 16384);
+  const LayerSet routed = expert_layers(c, a);
+  c.ignore({"num_local_experts", "num_experts_per_tok"});
+  if (routed.empty()) return a;
   set_experts(a, {.experts = c.size({"num_local_experts", "num_experts"}, 16),
                   .top_k = c.size("num_experts_per_tok", 1),
                   .width = width,
                   .shared_experts = 1,
                   .shared_width = width,
-                  .layers = expert_layers(c, a)});
+                  .layers = routed});
   return a;
 }
 

@@ -171,7 +171,7 @@ Arch jamba(const Config& c, const Defaults& d) {
                  .taps = c.size("mamba_d_conv", 4),
                  .rank = step_rank(c, a.hidden),
                  .convolution_bias = c.flag("mamba_conv_bias", true),
-                 .inner_norms = true,
+                 .inner_norms = c.flag("mamba_inner_layernorms", true),
                  .state_bytes = state_bytes(c)};
   set_mixer(a, m);
   const LayerSet sparse = one_in(c, a, "expert_layer_period", 2, "expert_layer_offset", 1);
@@ -259,7 +259,7 @@ Arch nemotron_h(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, own);
   refuse_bias(c, {"mamba_proj_bias", "use_bias"});
   c.ignore({"expand", "mamba_hidden_act", "layer_norm_epsilon", "moe_shared_expert_overlap", "rescale_prenorm_residual",
-            "num_attention_heads"});
+            "num_attention_heads", "time_step_rank"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
   a.mlp = MlpKind::plain;

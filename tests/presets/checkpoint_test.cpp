@@ -45,6 +45,16 @@ json::Value tiny_config() {
           {"torch_dtype", "bfloat16"}, {"tie_word_embeddings", false}};
 }
 
+/// Whether a checkpoint is refused because its config describes another model.
+bool config_disagrees(const std::string& path) {
+  try {
+    load_model(path);
+    return false;
+  } catch (const InputError& e) {
+    return std::string(e.what()).find(" disagree: ") != std::string::npos;
+  }
+}
+
 /// The tensors of a Llama under Hugging Face's names.
 std::vector<WrittenTensor> hf_llama(const LlamaSizes& s, const std::string& dtype) {
   std::vector<WrittenTensor> all{{"model.embed_tokens.weight", dtype, {s.vocabulary, s.d}}};
@@ -172,6 +182,13 @@ TEST_CASE("an index that names a missing shard, a missing tensor or a path is re
   CHECK_THAT(said(std::string(200, '[').c_str()), Catch::Contains("nested more than 64 deep"));
 }
 
+TEST_CASE("an index without tensors is refused", "[checkpoint]") {
+  const CheckpointFolder folder;
+  folder.write("config.json", tiny_config().dump());
+  folder.write("model.safetensors.index.json", R"({"weight_map": {}})");
+  CHECK_THAT(model_refusal(folder.file("model.safetensors.index.json")), Catch::Contains("\"weight_map\" is empty"));
+}
+
 TEST_CASE("a folder with two models is refused, and one with Mistral's own file is not", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
@@ -222,7 +239,25 @@ TEST_CASE("tensors beside the model are named with their size and not counted", 
                                  "\"model.layers.0.self_attn.rotary_emb.inv_freq\", is not counted",
                                  "not recognised: 1 tensor of 28 bytes, the largest \"strange.thing\", is not counted",
                                  "vision and audio: 1 tensor of 400 bytes, the largest "
-                                 "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted"});
+                                 "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted but in memory"});
+  CHECK(card.towers.bytes() == Bytes(400));
+}
+
+TEST_CASE("a tensor that is not recognised explains no more numbers than it holds", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const auto refused = [&](Count mlp_width, Count strange) {
+    json::Value config = tiny_config();
+    config["intermediate_size"] = mlp_width;
+    folder.write("config.json", config.dump());
+    std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
+    all.push_back({"strange.thing", "F32", {strange}});
+    const std::string path = write_safetensors(folder, "model.safetensors", all);
+    return config_disagrees(path);
+  };
+  constexpr Count missing = 2 * 3 * 256 * (600 - 512);
+  CHECK(refused(600, missing - 1));
+  CHECK_FALSE(refused(600, missing));
+  CHECK(refused(500, 7));  // the file holds more
 }
 
 TEST_CASE("tensors of a tower that the config counts are no surprise", "[checkpoint][towers]") {
@@ -245,6 +280,7 @@ TEST_CASE("tensors of a tower that the config counts are no surprise", "[checkpo
   CHECK(load_model((folder.path / "config.json").string()).towers == Towers{.vision = tower, .projector = projector});
   CHECK(caveats(tower) == std::vector<std::string>());
   CHECK_THAT(caveats(tower + 1).back(), Catch::Contains("vision and audio: 2 tensors"));
+  CHECK(load_model((folder.path / "model.safetensors").string()).towers.bytes() == Bytes(2 * (tower + 1 + projector)));
 }
 
 TEST_CASE("a quantised folder has the formats of its config and the bytes of its files", "[checkpoint]") {

@@ -111,7 +111,8 @@ TEST_CASE("T5 has as many layers in its decoder as in its encoder unless it says
 
 TEST_CASE("T5's encoder alone has no decoder and no head", "[import]") {
   const Arch a = arch(R"({"model_type": "t5", "architectures": ["T5EncoderModel"], "d_model": 96, "num_layers": 3,
-    "num_heads": 4, "d_kv": 16, "d_ff": 256, "vocab_size": 1000, "num_decoder_layers": 3})");
+    "num_heads": 4, "d_kv": 16, "d_ff": 256, "vocab_size": 1000, "num_decoder_layers": 3,
+    "is_encoder_decoder": true})");
   CHECK(a.layers == 3);
   CHECK(a.is_encoder());
   CHECK(a.head == ModelHead{.kind = HeadKind::none});
@@ -130,8 +131,10 @@ TEST_CASE("RoBERTa has the parameters of its modules, with a head or with a pool
   CHECK(bare.head == ModelHead{.kind = HeadKind::none, .pooler = true});
   CHECK(bare.position_rows == 514);
   CHECK(bare.context == 512);
-  CHECK_THAT(refusal(roberta("RobertaForSequenceClassification")),
-             Catch::Contains("expected RobertaModel or RobertaForMaskedLM"));
+  CHECK_THAT(refusal(roberta("RobertaForCausalLM")), Catch::Contains("expected RobertaModel or RobertaForMaskedLM"));
+  const ModelCard labels = imported(roberta("RobertaForSequenceClassification"));
+  CHECK(parameters(labels.arch).total == 124645632 - 768 * 768 - 768);
+  CHECK_THAT(labels.caveats.back(), Catch::Contains("RobertaForSequenceClassification has logits of labels"));
 }
 
 TEST_CASE("XLM-RoBERTa has the parameters of its modules", "[import][family]") {

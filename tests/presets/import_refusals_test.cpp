@@ -79,6 +79,19 @@ TEST_CASE("a config that cannot be built is refused with one sentence", "[import
       "passes 2^63");
 }
 
+TEST_CASE("a head wider than RWKV-7's hidden size is refused", "[import]") {
+  says(part(R"({"model_type": "rwkv7", "hidden_size": 64, "head_dim": 96})"), "no multiple of the width of a head");
+}
+
+TEST_CASE("keys of layers that a family does not have are named", "[import]") {
+  const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
+  const auto one = [](const char* key) { return std::vector<std::string>{key}; };
+  CHECK(unknown(R"("num_kv_shared_layers": 4)") == one("num_kv_shared_layers"));
+  CHECK(unknown(R"("attn_output_gate": true)") == one("attn_output_gate"));
+  CHECK(unknown(R"("layer_types": ["mamba", "full_attention"])") == one("layer_types"));
+  CHECK(unknown(R"("layer_types": ["full_attention", "full_attention"])").empty());
+}
+
 TEST_CASE("an unknown word for a layer is refused", "[import]") {
   const auto said = [](const char* type, const char* words) {
     return refusal(small(type, R"("layer_types": [)" + std::string(words) + "]"));

@@ -92,6 +92,11 @@ TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it 
   CHECK(dense.moe.shared_width == 256);
   CHECK(dense.mlp_width == 512);
   CHECK(arch(small("llama4_text", R"("moe_layers": [2])")).moe.layers == layers({2}));
+  const Arch guard = arch(small(
+      "llama4_text",
+      R"("num_local_experts": 0, "interleave_moe_layer_step": 0, "moe_layers": [], "intermediate_size_mlp": 512)"));
+  CHECK_FALSE(guard.has_experts());
+  CHECK(guard.mlp_width == 512);
   CHECK(arch(small("llama4_text", "")).mlp_width == 0);  // experts in every layer
   CHECK(arch(small("llama4_text", "")).qk_norm == QkNorm::weight_free);
   CHECK(arch(small("llama4_text", R"("use_qk_norm": false)")).qk_norm == QkNorm::none);

@@ -141,6 +141,20 @@ TEST_CASE("EXL's head has bits of its own", "[schemes]") {
   CHECK(head(R"({"quant_method": "exl3", "bits": 5.0})") == n * 5 / 8 + 2 * (rows + columns));
 }
 
+// Qwen/Qwen3-1.7B-FP8's header has scales in BF16; DeepSeek-V3's has F32.
+TEST_CASE("a block of fp8 has a scale in the family's format", "[schemes]") {
+  const auto scale_bytes = [](const char* type) {
+    json::Value v = small_config(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})", R"(, "head_dim": 32)");
+    v["model_type"] = type;
+    const ModelCard card = import_config(v, "c.json");
+    const Count norms = card.arch.qk_norm == QkNorm::none ? norm_numbers : norm_numbers + 2 * 2 * 32;
+    return bytes_of(card) - (attention_numbers + mlp_numbers) - 2 * (2 * table_numbers + norms);
+  };
+  constexpr Count blocks = (attention_numbers + mlp_numbers) / (128 * 128);
+  CHECK(scale_bytes("llama") == 4 * blocks);
+  CHECK(scale_bytes("qwen3") == 2 * blocks);
+}
+
 TEST_CASE("compressed-tensors' layouts are those that the block states", "[schemes]") {
   const std::string int4 =
       R"({"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "symmetric": true})";
@@ -153,6 +167,8 @@ TEST_CASE("compressed-tensors' layouts are those that the block states", "[schem
   };
   CHECK(packed_up(blocks("[64, 64]")) == n + n / (64 * 64) * 2);
   CHECK(packed_up(blocks("[128, 128]")) == n + n / (128 * 128) * 2);
+  const std::string mxfp8 = R"({"num_bits": 8, "type": "float", "strategy": "group", "group_size": 32})";
+  CHECK(packed_up(group_with(mxfp8) + R"("format": "mxfp8-quantized"})") == n + n / 32);
   const std::string nvfp4 = R"({"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16})";
   CHECK(packed_up(group_with(nvfp4) + R"("format": "nvfp4-pack-quantized"})") == n / 2 + n / 16 + 4);
   const std::string inputs = R"(, "input_activations": {"num_bits": 4, "type": "float", "strategy": "tensor_group",

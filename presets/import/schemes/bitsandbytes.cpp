@@ -28,7 +28,10 @@ Packing four_bits(std::string_view type, bool twice, const std::string& base) {
 /// hf quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py: the head is kept unless the list says otherwise. Int8
 /// stores a byte per matrix that names the order of its numbers.
 Scheme bitsandbytes(const Object& q, const SchemeContext& context) {
-  const auto on = [&](const std::string& key) { return q.flag_or(key, false) || q.flag_or("_" + key, false); };
+  const auto on = [&](const std::string& key) {  // reads both
+    const bool older = q.flag_or("_" + key, false);
+    return q.flag_or(key, false) || older;
+  };
   const bool four = on("load_in_4bit"), eight = on("load_in_8bit");
   if (!four && !eight) refuse_scheme(q, "bitsandbytes with neither load_in_4bit nor load_in_8bit");
   const std::string type = q.text_or("bnb_4bit_quant_type", "fp4");

@@ -40,11 +40,12 @@ Arguments arguments_of(const Object& w) {
   refuse_scheme(w, fmt::format("{} bits of type \"{}\" by {} of {}", a.bits, a.type, a.strategy, a.group));
 }
 
-/// fp8 with 16-bit scales of blocks, rows or the tensor; mxfp4; nvfp4, whose float32 scale of inputs is there where
-/// these are quantised too.
+/// fp8 with 16-bit scales of blocks, rows or the tensor; mxfp8; mxfp4; nvfp4, whose float32 scale of inputs is there
+/// where these are quantised too.
 Packing float_packing(const Object& w, const Arguments& a, bool inputs) {
   if (a.bits == 4 && a.group == 16) return packing(row(inputs ? "nvfp4-input" : "nvfp4"));
   if (a.bits == 4 && a.group == 32) return packing(row("mxfp4"));
+  if (a.bits == 8 && a.group == 32) return packing(row("mxfp8"));
   if (a.bits != 8) refuse_arguments(w, a);
   if (a.strategy == "channel") return packing(row("fp8-row"));
   if (a.strategy == "tensor") return with_tensor_bytes(row("fp8-tensor"), 2);
@@ -75,7 +76,7 @@ Packing integer_packing(const Object& w, const Arguments& a) {
 /// are every second one, with two bits each that say which. Other layouts have a byte for a number of 4 bits.
 void lay_out(Packing& p, const Object& w, const std::string& layout) {
   const json::Value* order = w.find("actorder");
-  if (order != nullptr && (*order == "group" || *order == true)) p.bytes.column_bits = 32;
+  if (order != nullptr && (*order == "group" || *order == "dynamic" || *order == true)) p.bytes.column_bits = 32;
   if (layout == "marlin-24") {
     p.bytes.element_bits = p.bytes.element_bits / 2 + 1;
   } else if (layout == "pack-quantized") {

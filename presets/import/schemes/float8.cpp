@@ -11,10 +11,11 @@ namespace {
 
 using json::Object;
 
-/// Bits of the scale of a block of 128 x 128 (checkpoints' headers): a byte of exponent, bf16, or float32.
+/// Bits of the scale of a block of 128 x 128 (checkpoints' headers): a byte of exponent, bf16 as in Qwen3's dense
+/// models (Qwen/Qwen3-1.7B-FP8) and Qwen3.5's, or float32.
 Count block_scale_bits(const SchemeContext& context) {
   if (context.model_type.starts_with("deepseek_v4")) return 8;
-  return context.model_type.starts_with("qwen3_5") ? 16 : 32;
+  return context.model_type == "qwen3" || context.model_type.starts_with("qwen3_5") ? 16 : 32;
 }
 
 /// The format by its blocks; without a block size one float32 scale per tensor, and one of its input where that is not

@@ -112,7 +112,7 @@ Scheme modelopt(const Object& q, const SchemeContext&) {
   q.find("config_groups");  // of config.json: what quant_algo says, as compressed-tensors says it
   if (algorithm == "MIXED_PRECISION" && q.has("quantized_layers"))
     add_layers(s, q.object("quantized_layers"));
-  else
+  else if (!algorithm.empty() || s.cache_bits == 0)
     s.groups.push_back(algorithm_group(s, q, algorithm));
   return s;
 }

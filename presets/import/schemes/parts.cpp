@@ -107,9 +107,10 @@ constexpr std::array without_effect = {
     "symmetric", "ch_axis", "scale_format", "scale_fmt", "scale_calculation_mode", "optimize", "round_zero",
     "channel_wise", "global_compression_ratio", "rotation", "block_name_to_quantize",
     "module_name_preceding_first_block", "super_bits", "super_group_size", "quant_lm_head", "supported_types",
-    "act_dynamic", "act_sym", "fmt", "smoothquant", "has_zero_point", "pre_quant_scale", "sparsity_structure",
-    "global_sparsity", "zp_dtype", "mapping_type", "weight_mapping_type", "act_mapping_type", "set_inductor_config",
-    "kernel_preference", "rms_norm_eps",
+    "act_dynamic", "act_sym", "activation_dtype", "codebook", "provider", "int4_choose_qparams_algorithm", "fmt",
+    "smoothquant", "has_zero_point", "pre_quant_scale", "sparsity_structure", "global_sparsity", "zp_dtype",
+    "mapping_type", "weight_mapping_type", "act_mapping_type", "set_inductor_config", "kernel_preference",
+    "rms_norm_eps",
     // what runs them
     "use_exllama", "exllama_config", "use_cuda_fp16", "disable_exllama", "max_input_length", "cache_block_outputs",
     "pad_token_id", "model_seqlen", "backend", "do_fuse", "fuse_max_seq_len", "modules_to_fuse", "ipex_config",
