@@ -86,8 +86,8 @@ TEST_CASE("BERT's head is that of the class that its config names", "[import]") 
   CHECK(head("BertModel") == ModelHead{.kind = HeadKind::none, .pooler = true});
   CHECK(head("BertForMaskedLM") == ModelHead{.kind = HeadKind::masked_token});
   CHECK(head("BertForPreTraining") == ModelHead{.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true});
-  CHECK(refusal(small("bert", R"("architectures": ["BertForTokenClassification"])")) ==
-        "c.json: \"architectures\" names BertForTokenClassification, whose head is not known; expected BertModel, "
+  CHECK(refusal(small("bert", R"("architectures": ["BertLMHeadModel"])")) ==
+        "c.json: \"architectures\" names BertLMHeadModel, whose head is not known; expected BertModel, "
         "BertForMaskedLM, BertForPreTraining or BertForNextSentencePrediction");
   CHECK(refusal(small("bert", R"("is_decoder": true)")) ==
         "c.json: \"is_decoder\" is true; BERT and its kin are known as encoders alone");
