@@ -71,6 +71,7 @@ class Shapes {
       matrix("head.transform", a_.hidden, a_.hidden, true);
       norm("head.transform_norm");
     }
+    mix("head.mix");
     if (a_.final_norm) norm("head.norm");
     if (!a_.head.has_logits()) return;
     if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
@@ -106,11 +107,13 @@ class Shapes {
     const Count weights = mul(a_.streams, a_.streams + 2);
     if (a_.altup) alternating();
     if (mixes) streams("attn", weights, 3);
+    if (mixes) mix("attn.mix");
     if (before && mixes) norm("attn.norm");
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
     if (m.cross_attention) cross(m, before, after);
     if (has_mlp) streams("mlp", weights, 3);
+    if (has_mlp) mix("mlp.mix");
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
     const bool shortcut = a_.block == BlockKind::shortcut, both = kind.experts && a_.moe.beside_dense;
     if (both) norm("mlp.expert_norm");
@@ -141,6 +144,13 @@ class Shapes {
     matrix(part + ".stream_weights", weights, mul(a_.streams, a_.hidden), false);
     vector(part + ".gather.scales", scales, Start::one);
     vector(part + ".gather.bias", weights, Start::zero);
+  }
+
+  /// What scores the residual streams of a mix.
+  void mix(const std::string& op) {
+    if (a_.residual_block == 0) return;
+    vector(op + ".query", a_.hidden, Start::normal);
+    vector(op + ".norm", a_.hidden, Start::one);
   }
 
   /// Alternating updates and the low rank beside the mixer.

@@ -202,7 +202,8 @@ void set_block(Arch& a, const Choice& c) {
   if (c[embedding] == 2) a.embedding_width = 10;
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
-  if (c[streams] > 0) a.streams = 3;
+  if (c[streams] == 1 || c[streams] == 2) a.streams = 3;
+  if (c[streams] == 3) a.residual_block = 2;
   a.altup = c[streams] == 2;
   if (!a.altup) return;
   a.laurel_rank = 5;
