@@ -46,7 +46,7 @@ const std::vector<Factor> all_factors{
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
     {"further tokens", {"none", "a module", "two modules with norm, table and head of their own"}},
-    {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq"}},
+    {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq", "K blocks by component"}},
     {"keys and values", {"as computed", "fp8", "int8 and q4_0", "q8_0"}},
     {"optimizer states", {"fp32", "bf16"}},
 };
