@@ -71,7 +71,6 @@ class Shapes {
       matrix("head.transform", a_.hidden, a_.hidden, true);
       norm("head.transform_norm");
     }
-    mix("head.mix");
     if (a_.final_norm) norm("head.norm");
     if (!a_.head.has_logits()) return;
     if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
@@ -107,13 +106,11 @@ class Shapes {
     const Count weights = mul(a_.streams, a_.streams + 2);
     if (a_.altup) alternating();
     if (mixes) streams("attn", weights, 3);
-    if (mixes) mix("attn.mix");
     if (before && mixes) norm("attn.norm");
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
     if (m.cross_attention) cross(m, before, after);
     if (has_mlp) streams("mlp", weights, 3);
-    if (has_mlp) mix("mlp.mix");
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
     const bool shortcut = a_.block == BlockKind::shortcut, both = kind.experts && a_.moe.beside_dense;
     if (both) norm("mlp.expert_norm");
@@ -138,19 +135,17 @@ class Shapes {
     if (after) norm("cross.post_norm");
   }
 
-  /// Hyper-connections of one sub-layer: the matrix that makes weights of all streams, their scales and biases.
+  /// What reads the residual streams of one sub-layer: a mix, or the matrix of hyper-connections that makes weights of
+  /// all streams, their scales and biases.
   void streams(const std::string& part, Count weights, Count scales) {
+    if (a_.residual_block > 0) {
+      vector(part + ".mix.query", a_.hidden, Start::normal);
+      vector(part + ".mix.norm", a_.hidden, Start::one);
+    }
     if (!a_.hyper_connected()) return;
     matrix(part + ".stream_weights", weights, mul(a_.streams, a_.hidden), false);
     vector(part + ".gather.scales", scales, Start::one);
     vector(part + ".gather.bias", weights, Start::zero);
-  }
-
-  /// What scores the residual streams of a mix.
-  void mix(const std::string& op) {
-    if (a_.residual_block == 0) return;
-    vector(op + ".query", a_.hidden, Start::normal);
-    vector(op + ".norm", a_.hidden, Start::one);
   }
 
   /// Alternating updates and the low rank beside the mixer.
