@@ -4,8 +4,6 @@
 
 #include "calc/block/mixed_residual.hpp"
 #include "model/cpu/make.hpp"
-#include "presets/builtin.hpp"
-#include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/kimi.hpp"
@@ -97,15 +95,4 @@ TEST_CASE("the stream starts again where a block begins", "[mixed]") {
     CHECK(2 * half[i] == Approx(whole[i]).margin(1e-12));
     CHECK(3 * third[i] == Approx(whole[i]).margin(1e-12));
   }
-}
-
-TEST_CASE("no built-in model is refused by the reference transformer of the processor", "[mixed]") {
-  const std::unique_ptr<Backend> cpu = make_cpu(Number::f32, false);
-  std::size_t models = 0;
-  for (const Builtin& preset : builtin_models()) {
-    INFO(preset.name);
-    CHECK_NOTHROW(runnable(load_model(preset).arch, *cpu));
-    ++models;
-  }
-  CHECK(models > 160);
 }
