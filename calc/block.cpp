@@ -264,9 +264,11 @@ TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, T
   if (a.hyper_connected()) return streamed_layer(b, names, c, x, f);
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
-  TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, b.tokens()), b.tokens()) : x);
+  const bool first = x == block_input;
+  TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, first), b.tokens()) : x);
   if (p == NormPlacement::output || p == NormPlacement::both) y = b.norm(names.post_norm, y, b.tokens());
   b.dropout(names.dropout, c, y, b.tokens());
+  if (first && b.kind().opens_block) return y;
   y = b.pointwise(names.add, c, PointwiseKind::add, Split::tokens, x, y, a.hidden);
   return p == NormPlacement::post ? b.norm(names.post_norm, y, b.tokens()) : y;
 }

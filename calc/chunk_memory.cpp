@@ -65,7 +65,7 @@ class ChunkTensors {
   Bytes kept_below(Count end) const {
     Bytes kept = c_.embedding ? p_.embedding().alive.kept : Bytes();
     for (const HandedOn& h : handed_)
-      if (h.source < end && runs_again(h.source)) kept += here(p_.layer(h.kind).alive.carried);
+      if (h.source < end && runs_again(h.source) && !keeps_anyway(h)) kept += here(p_.layer(h.kind).alive.carried);
     if (in_groups_) return kept + groups_below(end) * here(p_.layer(0).alive.input);
     const Count split = std::min(end, again_.end);
     for (std::size_t k = 0; k < p_.kinds.size; ++k) {
@@ -75,6 +75,10 @@ class ChunkTensors {
       if (end > split) kept += layers_in(kind, {split, end}) * here(l.kept);
     }
     return kept;
+  }
+  /// Whether it is an input that is kept where layers run again: that of a layer, or of its group.
+  bool keeps_anyway(const HandedOn& h) const {
+    return h.is_input && (!in_groups_ || (h.source - c_.first) % group_ == 0);
   }
   Bytes here(Bytes kept) const { return kept - share_of(kept, away_); }
   /// Bytes that a recomputed layer keeps: its input, or nothing where no gradient passes through it; and what layers

@@ -19,11 +19,23 @@ Count encoder_end(const LayerKinds& kinds) {
   return -1;
 }
 
+namespace {
+/// Inputs of the layers that begin a block, which all layers behind them read.
+void add_saved(std::vector<HandedOn>& all, const LayerKinds& kinds, Count layers) {
+  for (std::size_t k = 0; k < kinds.size; ++k) {
+    const LayerKind& kind = kinds.kinds[k];
+    for (Count i = kind.first; kind.opens_block && i <= kind.last; ++i)
+      if (kind.layers.contains(i)) all.push_back({k, i, i, layers - 1, true});
+  }
+}
+}  // namespace
+
 std::vector<HandedOn> handed_on(const LayerKinds& kinds) {
   std::vector<HandedOn> all;
   Count layers = 0;
   for (const LayerKind& kind : kinds) layers = std::max(layers, kind.last + 1);
   if (const Count end = encoder_end(kinds); end >= 0) all.push_back({kind_index(kinds, end), end, end + 1, layers - 1});
+  add_saved(all, kinds, layers);
   if (std::none_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.hands_on_kv; })) return all;
   for (Count i = 0; i < layers; ++i) {
     const std::size_t kind = kind_index(kinds, i);

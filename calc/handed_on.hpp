@@ -1,10 +1,11 @@
 #pragma once
 /// Tensors of one layer that later layers read: keys and values, by layers that have none of their own
 /// (Mixer::shared_kv); RWKV-7's values, by layers that mix them with their own (Recurrent::value_rank); an encoder's
-/// result, by all layers of the decoder behind it. It is alive from the layer that makes it to the last one that reads
-/// it; a pass behind cached tokens reads the cache instead, but for RWKV-7's values, which every pass makes. In
-/// training it is kept where it is made, and its gradient, which the last reader begins and every reader adds to, is
-/// alive until backward comes back there.
+/// result, by all layers of the decoder behind it; the input of a layer that begins a block of mixed residual streams,
+/// by all behind it and by the head (calc/block/mixed_residual.hpp). It is alive from the layer that makes it to the
+/// last one that reads it; a pass behind cached tokens reads the cache instead, but for RWKV-7's values, which every
+/// pass makes. In training it is kept where it is made, and its gradient, which the last reader begins and every reader
+/// adds to, is alive until backward comes back there.
 
 #include <algorithm>
 #include <vector>
@@ -17,6 +18,7 @@ namespace llmcalc {
 struct HandedOn {
   std::size_t kind = 0;  ///< of the layer that makes it
   Count source = 0, first_reader = 0, last_reader = 0;
+  bool is_input = false;  ///< the layer's, which it keeps anyway
   /// Whether it is made before layer i, and that or one behind it reads it.
   constexpr bool passes(Count i) const { return source < i && i <= last_reader; }
 };

@@ -58,10 +58,10 @@ Held held(const Pointwise& s, const Pricing& p) {
     case PointwiseKind::bonus:
       return {.needs = {{true, true, true, true, true}}};
     case PointwiseKind::activate:
+    case PointwiseKind::mix:
       return {.needs = {{true}}};
     case PointwiseKind::add_own:
       return {.needs = {{false, true}}};
-    case PointwiseKind::mix:
     case PointwiseKind::combine:
       return {.needs = {{true}}, .kept = Bytes(mul(4, s.rows, s.top_k))};
     case PointwiseKind::dropout:

@@ -83,6 +83,7 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
 template <typename Visit>
 void for_each_unlike(const Arch& a, const Visit& visit) {
   const LayerSet all = LayerSet::all(a.layers), sources = kv_sources(a);
+  const LayerSet openers = a.residual_block > 0 ? LayerSet::every(0, a.residual_block, a.layers) : LayerSet();
   for (std::size_t mixer = 0; mixer <= a.mixers.size(); ++mixer) {
     const LayerSet mixed = layers_of(a.mixers, mixer, all);
     for (unsigned bits = 0; bits < (mixer == 0 ? 4U : 1U); ++bits) {
@@ -95,12 +96,13 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
       const LayerSet alike =
           mixer > 0 ? mixed : mixed.filtered(local_layers(a), local).filtered(a.linear_layers, linear);
       const LayerSet last = encoder_end(a).filtered(alike, true);
-      for (const bool closes : {false, true})
-        for (const bool hands_on : {false, true}) {
-          kind.closes_encoder = closes;
-          kind.hands_on_kv = hands_on;
-          for_each_mlp(a, kind, alike.filtered(last, closes).filtered(sources, hands_on), visit);
-        }
+      for (unsigned marks = 0; marks < (a.residual_block > 0 ? 8U : 4U); ++marks) {
+        kind.closes_encoder = marks & 1U;
+        kind.hands_on_kv = marks & 2U;
+        kind.opens_block = marks & 4U;
+        const LayerSet marked = alike.filtered(last, kind.closes_encoder).filtered(sources, kind.hands_on_kv);
+        for_each_mlp(a, kind, marked.filtered(openers, kind.opens_block), visit);
+      }
     }
   }
 }

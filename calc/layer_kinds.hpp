@@ -15,6 +15,7 @@ struct LayerKind {
   bool experts = false, linear = false;
   bool closes_encoder = false;  ///< the encoder's last: its norm follows
   bool hands_on_kv = false;     ///< later layers read its keys and values; of a recurrence its values
+  bool opens_block = false;     ///< the residual stream starts again here, and its input is saved (mixed_residual.hpp)
   bool reads_kv = false;        ///< it reads those of the last layer before it that hands on its own and has its reach
   std::uint8_t mixer = 0;       ///< number of its mixer (Arch::mixer)
   Count mlp_width = 0;          ///< of its dense MLP, beside experts too; 0: it has none
@@ -25,6 +26,8 @@ struct LayerKind {
   bool asks = true;           ///< whether its input asks for a gradient: something before it is trained
   bool wide = false;          ///< its products stay in the working format
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
+  /// Whether later layers read something of it besides its result (calc/handed_on.hpp).
+  constexpr bool hands_on() const { return hands_on_kv || closes_encoder || opens_block; }
 };
 
 /// The most kinds of layer that differ in what they do (check_arch refuses more).

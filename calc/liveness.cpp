@@ -147,8 +147,13 @@ class Walk {
   Bytes outside_bytes(const Op& op, std::size_t in) const {
     if (const Linear* l = std::get_if<Linear>(&op.shape)) return bytes_of(p_.activation, mul(l->rows, l->in));
     const Attention* a = std::get_if<Attention>(&op.shape);
+    if (is(PointwiseKind::mix, op)) return saved_bytes(std::get<Pointwise>(op.shape));
     if (a == nullptr) return bytes_of(p_.activation, out_elements(op.shape));
     return in == 1 ? bytes_of(p_.activation, mul(a->sequences, a->keys, a->key_numbers())) : Bytes();
+  }
+  /// All tensors of a mix but the present stream.
+  Bytes saved_bytes(const Pointwise& mix) const {
+    return bytes_of(p_.activation, mul(mix.top_k - 1, mix.rows, mix.width));
   }
   /// Marks the results that only other segments read.
   void mark_carried() {
@@ -157,7 +162,7 @@ class Walk {
       if (x.handed) hand_on(x);
       if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer && x.size != Bytes()) keep_carried(t);
     }
-    r_.carried += bytes_of(p_.activation, ops_.saved());
+    if (ops_.saves_input()) save(tensors_[block_input]);
     if (ops_.result_is_carried()) r_.carried += tensors_[result_].size;
   }
   void keep_carried(TensorId t) {
@@ -170,6 +175,11 @@ class Walk {
     if (x.handed) r_.awaited_by_encoder = r_.awaited;
     if (x.handed) return hand_on(x);
     if (t != result_) r_.carried += x.size;
+  }
+  /// All segments behind this one read its input.
+  void save(Tensor& x) {
+    x.carried = x.handed = true;
+    hand_on(x);
   }
   void hand_on(const Tensor& x) {
     r_.carried += x.size;
@@ -360,8 +370,8 @@ class Walk {
   }
 
   /// Bytes of the gradients of inputs that ask for one and have none yet. A sum hands its gradient to the first of
-  /// these and shares it with the second; a branch that dropout masks in place, or that waits, needs a copy. Of a
-  /// weighted sum the first alone has the sum's gradient.
+  /// these and shares it with the second; a branch that dropout masks in place, or that waits, needs a copy unless it
+  /// is handed a gradient that is the sum's alone. Of a weighted sum the first alone has the sum's gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
@@ -373,7 +383,8 @@ class Walk {
     Bytes added;
     for (const TensorId in : t.in) {
       if (!asks(in)) continue;
-      if ((sum || (weighted && in == t.in[0])) && !tensors_[in].apart) {
+      const bool alone = sum && in == t.in[0] && gradient[t.out] != Bytes();  // nobody shares it already
+      if ((sum || (weighted && in == t.in[0])) && (!tensors_[in].apart || alone)) {
         if (in == *heir) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
       }

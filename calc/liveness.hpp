@@ -17,7 +17,7 @@ struct Liveness {
   Bytes output;     ///< its result
   Bytes kept;       ///< for backward, the input among them if backward needs it
   Bytes core;       ///< the part of `kept` that belongs to the attention core alone: scores, log-sum-exps
-  Bytes carried;    ///< results besides the output, which other segments read; training keeps them
+  Bytes carried;    ///< results besides the output, or the input, which other segments read; training keeps them
   Bytes handed_on;  ///< of the kept: a result that lives until a later layer makes its like (an indexer's choice)
   Bytes awaited;    ///< gradients of results that several later layers read, there before the segment's backward begins
   Bytes awaited_by_encoder;  ///< of the awaited: those of an encoder's distances, where a decoder's follow

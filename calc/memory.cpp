@@ -181,7 +181,7 @@ Bytes pass_workspace(const Prices& pass) {
     Bytes before = carried + (makes_its_own ? Bytes() : choice);
     if (kind.last <= encoder) before += waiting_for_encoder(pass);
     most = std::max(most, l.forward + before + handed_over(handed, kind, each));
-    if (!kind.hands_on_kv && !kind.closes_encoder) carried += l.carried;
+    if (!kind.hands_on()) carried += l.carried;
     if (makes_its_own) choice = l.handed_on;
   }
   most = std::max(most, pass.head().alive.forward);

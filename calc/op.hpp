@@ -194,7 +194,7 @@ enum class PointwiseKind : std::uint8_t {
   dropout,  ///< in place: keeps a mask of one byte per number
   route,    ///< top-k of the router's logits: keeps logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: keeps nothing
-  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream and the shares in float32
+  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream, and finds the shares again
   combine,   ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
   add_own,   ///< y = a + w b, w: the gates of experts that return their input b: keeps b, and finds w where route keeps
              ///< it
@@ -349,7 +349,7 @@ class OpList : public InPlace<Op, 128> {
     next_ = from.next_;
     result_ = from.result_;
     result_is_carried_ = from.result_is_carried_;
-    saved_ = from.saved_;
+    saves_input_ = from.saves_input_;
     handed_on_ = from.handed_on_;
     leaves_input_ = from.leaves_input_;
   }
@@ -358,9 +358,9 @@ class OpList : public InPlace<Op, 128> {
   /// Whether several later segments read the result.
   bool result_is_carried() const { return result_is_carried_; }
   void carry_result() { result_is_carried_ = true; }
-  /// Numbers that layers will save beside their results until the last one has run.
-  Count saved() const { return saved_; }
-  void save(Count numbers) { saved_ = numbers; }
+  /// Whether all segments behind this one read the input, too, and add to its gradient.
+  bool saves_input() const { return saves_input_; }
+  void save_input() { saves_input_ = true; }
   void set_result(TensorId t) { result_ = t; }
   /// The tensor that later layers read until one of them makes its like, an indexer's choice; no_tensor: there is none.
   TensorId handed_on() const { return handed_on_; }
@@ -373,7 +373,7 @@ class OpList : public InPlace<Op, 128> {
   TensorId next_ = 1;  // tensor 0 is the block's input
   TensorId result_ = no_tensor;
   bool result_is_carried_ = false;
-  Count saved_ = 0;
+  bool saves_input_ = false;
   TensorId handed_on_ = no_tensor;
   bool leaves_input_ = false;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "calc/block.hpp"
+#include "calc/block/mixed_residual.hpp"
 #include "calc/gradient_flow.hpp"
 #include "calc/parallel/cut.hpp"
 #include "calc/pricing.hpp"
@@ -107,7 +108,8 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
     asks = segment(SegmentKind::block, kind, kind.count, input(arch.mixer(kind.mixer).bidirectional),
                    block_ops(arch, kind, step), kind.asks) ||
            asks;
-  segment(SegmentKind::head, none, 1, input(false), head_ops(arch, step), asks);
+  const Count all = step.training || arch.residual_block == 0 ? 1 : mixed_at_end(arch);  // that it frees
+  segment(SegmentKind::head, none, 1, mul(all, input(false)), head_ops(arch, step), asks);
   if (step.mtp == 0) return;
   const LayerKind layer = mtp_layer(arch);
   segment(SegmentKind::embedding, none, step.mtp, input(false), mtp_input_ops(arch, step), true, true);

@@ -13,16 +13,16 @@ class SegmentBuilder {
   SegmentBuilder(const Arch& a, const Step& s, const LayerKind& kind = {})
       : a_(a),
         mixer_(a.mixer(kind.mixer)),
+        kind_(kind),
         s_(half_step(a, s, mixer_.bidirectional)),
         t_(s_.tokens()),
-        wide_(kind.wide),
         weights_(kind.frozen || s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
 
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, Inputs in, Count unit = 1) {
     const TensorId out = ops_.new_tensor();
     Op& op = ops_.push({name, shape, c, split, unit, in, out});
     op.weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
-    op.narrow = !wide_ && std::holds_alternative<Linear>(shape) && s_.narrowed.has(c);
+    op.narrow = !kind_.wide && std::holds_alternative<Linear>(shape) && s_.narrowed.has(c);
     return out;
   }
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
@@ -88,12 +88,13 @@ class SegmentBuilder {
   void set_result(TensorId t) { ops_.set_result(t); }
   /// Leaves the segment's input to one behind it, which reads it too.
   void leave_input() { ops_.leave_input(); }
-  void save(Count numbers) { ops_.save(numbers); }
+  void save_input() { ops_.save_input(); }
   void hand_on(TensorId t) { ops_.hand_on(t); }
   void carry_result() { ops_.carry_result(); }
 
   const Arch& arch() const { return a_; }
   const Mixer& mixer() const { return mixer_; }
+  const LayerKind& kind() const { return kind_; }
   const Step& step() const { return s_; }
   Count tokens() const { return t_; }
   const OpList& ops() const { return ops_; }
@@ -108,9 +109,9 @@ class SegmentBuilder {
 
   const Arch& a_;
   const Mixer& mixer_;  ///< the layers'
-  const Step s_;        ///< as the layers see it
+  const LayerKind kind_;
+  const Step s_;  ///< as the layers see it
   Count t_;
-  bool wide_;
   Op::Weights weights_;
   OpList ops_;
 };

@@ -25,6 +25,7 @@
 #include "model/instruments.hpp"
 #include "model/math/relative.hpp"
 #include "model/math/rotary.hpp"
+#include "model/mixed.hpp"
 #include "model/pool.hpp"
 #include "model/random.hpp"
 #include "model/rwkv.hpp"
@@ -291,6 +292,9 @@ class Backend : public Memory {
   virtual void spread_gradient(const Pointwise&, const StreamView&, In /*y*/, In /*d_out*/, const StreamGradients&) {
     throw_lack();
   }
+  /// y: a mix of residual streams, rows of s.width numbers.
+  virtual void mix(const Pointwise&, const MixView&, Out /*y*/) { throw_lack(); }
+  virtual void mix_gradient(const Pointwise&, const MixView&, In /*dy*/, const MixGradients&) { throw_lack(); }
   /// Dropout of x in place; mask: a byte per number, or absent in inference.
   virtual void dropout(const Pointwise&, const Dropout&, Out x, Out mask) = 0;
   virtual void dropout_gradient(const Pointwise&, const Dropout&, In mask, Out dx) = 0;

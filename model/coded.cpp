@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/bit_fields.hpp"
+#include "model/blocks.hpp"
 #include "model/math/minifloat.hpp"
 #include "model/math/numbers.hpp"
 
@@ -42,9 +44,12 @@ constexpr std::array codings{
     Coding{"awq",         Code::shifted,   4, Scale::f16},
     Coding{"gptq-g32",    Code::shifted,   4, Scale::f16},
     Coding{"gptq-g64",    Code::shifted,   4, Scale::f16},
+    Coding{"gptq-2bit",   Code::shifted,   2, Scale::f16},
+    Coding{"gptq-3bit",   Code::shifted,   3, Scale::f16},
     Coding{"gptq-8bit",   Code::shifted,   8, Scale::f16},
     Coding{"awq-g32",     Code::shifted,   4, Scale::f16},
     Coding{"awq-g64",     Code::shifted,   4, Scale::f16},
+    Coding{"int4-row",    Code::integer,   4, Scale::f16},
     Coding{"int4-g32",    Code::integer,   4, Scale::f16},
     Coding{"int4-g64",    Code::integer,   4, Scale::f16},
     Coding{"int4-g128",   Code::integer,   4, Scale::f16},
@@ -70,22 +75,6 @@ const Coding* coding(DType t) {
   for (const Coding& c : codings)
     if (c.name == t.name()) return &c;
   return nullptr;
-}
-
-/// Fields of up to 32 bits anywhere in memory, the lowest bit first.
-std::uint32_t read_bits(const std::byte* from, Count at, int n) {
-  std::uint64_t word = 0;
-  for (Count i = at / 8; i <= (at + n - 1) / 8; ++i)
-    word |= static_cast<std::uint64_t>(from[i]) << static_cast<unsigned>(8 * (i - at / 8));
-  return static_cast<std::uint32_t>(word >> static_cast<unsigned>(at % 8) &
-                                    ((std::uint64_t{1} << static_cast<unsigned>(n)) - 1));
-}
-void write_bits(std::byte* to, Count at, int n, std::uint32_t value) {
-  for (int i = 0; i < n; ++i) {
-    const auto bit = static_cast<unsigned>((at + i) % 8);
-    std::byte& byte = to[(at + i) / 8];
-    byte = (byte & ~(std::byte{1} << bit)) | static_cast<std::byte>(value >> static_cast<unsigned>(i) & 1U) << bit;
-  }
 }
 
 std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
@@ -296,13 +285,30 @@ float read_tensor_scale(const Places& p, const CodedShape& s, const std::byte* f
   return float_of(read_bits(from, p.tensor_scale(s.bytes()), 32));
 }
 
+/// Calls f(row, first column, numbers, byte) for every block of some rows.
+template <typename F>
+void for_each_block(const CodedShape& s, Count first, Count n, const F& f) {
+  const Format& format = s.format.format();
+  const Count across = ceil_div(s.width, format.group);
+  for (Count r = first; r < first + n; ++r)
+    for (Count b = 0; b < across; ++b)
+      f(r, b * format.group, std::min(format.group, s.width - b * format.group),
+        (r * across + b) * format.group_bits / 8);
+}
+
 }  // namespace
 
-bool can_code(DType format) { return coding(format) != nullptr; }
+bool can_code(DType format) { return coding(format) != nullptr || is_block_format(format); }
 
 void encode(const CodedShape& s, std::span<const float> from, std::byte* to) {
-  const Places p(s);
   std::fill_n(to, s.bytes().value, std::byte{0});
+  if (is_block_format(s.format))
+    return for_each_block(s, 0, s.rows, [&](Count row, Count column, Count n, Count byte) {
+      encode_block(s.format,
+                   from.subspan(static_cast<std::size_t>(row * s.width + column), static_cast<std::size_t>(n)),
+                   to + byte);
+    });
+  const Places p(s);
   const std::vector<Extent> all = extents(p, from);
   if (p.f.tensor_bytes > 0 && !s.row_alone)
     write_bits(to, p.tensor_scale(s.bytes()), 32, bits_of(tensor_scale(p, all)));
@@ -321,6 +327,10 @@ void encode(const CodedShape& s, std::span<const float> from, std::byte* to) {
 }
 
 void decode_rows(const CodedShape& s, const std::byte* from, Count first, Count n, float* to) {
+  if (is_block_format(s.format))
+    return for_each_block(s, first, n, [&](Count row, Count column, Count numbers, Count byte) {
+      decode_block(s.format, from + byte, {to + (row - first) * s.width + column, static_cast<std::size_t>(numbers)});
+    });
   const Places p(s);
   const float tensor = read_tensor_scale(p, s, from);
   for (Count r = first; r < first + n; ++r)

@@ -1,6 +1,7 @@
 #pragma once
 /// Numbers in the formats of weights and caches: codes, scales and zeros in exactly the bytes that calc/dtype.hpp
 /// counts. Codes come first and scales behind them, or both by blocks; files may order the same bytes in other ways.
+/// GGUF's K blocks have ggml's own order (model/blocks.hpp).
 
 #include <cstddef>
 #include <span>
@@ -9,8 +10,8 @@
 
 namespace llmcalc::model {
 
-/// Whether numbers can be coded so. Missing: GGUF's K, IQ and TQ blocks, whose codes are searched for; int4, which has
-/// no scale; gptq-act, whose order of columns comes from data.
+/// Whether numbers can be coded so. Missing: GGUF's IQ1 to IQ3, TQ, q1_0 and q2_0 blocks; int4, which has no scale;
+/// gptq-act, whose order of columns comes from data.
 bool can_code(DType format);
 
 /// A (rows, width) tensor; `row_alone`: one row of a cache, which has no scale of the tensor.

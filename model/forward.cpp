@@ -110,10 +110,10 @@ Value mlp(Pass& p, Value x, Value residual) {
 
 /// Names of the operators of several residual streams.
 struct StreamNames {
-  const char *weights, *gather, *spread;
+  const char *weights, *gather, *spread, *mix;
 };
-constexpr StreamNames attention_streams{"attn.stream_weights", "attn.gather", "attn.spread"};
-constexpr StreamNames mlp_streams{"mlp.stream_weights", "mlp.gather", "mlp.spread"};
+constexpr StreamNames attention_streams{"attn.stream_weights", "attn.gather", "attn.spread", "attn.mix"};
+constexpr StreamNames mlp_streams{"mlp.stream_weights", "mlp.gather", "mlp.spread", "mlp.mix"};
 
 /// One sub-layer of hyper-connections (mHC, arXiv:2512.24880): f reads the norm of a weighted sum of the residual
 /// streams x, and its result is spread over them while they are mixed.
@@ -125,10 +125,24 @@ Value streamed_layer(Pass& p, const StreamNames& names, const std::array<const c
   return p.spread(names.spread, names.gather, std::move(x), std::move(y), std::move(weights));
 }
 
+/// One sub-layer of a model that mixes its residual streams (Kimi K3, arXiv:2607.24653, 2.2): x + f(norm(mix)), and
+/// where a block begins f(norm(mix)).
+template <typename F>
+Value mixed_layer(Pass& p, const StreamNames& streams, const std::array<const char*, 4>& names, Value x, F f) {
+  const bool is_first = &streams == &attention_streams || p.mixer().is_empty();
+  const bool begins = is_first && p.begins_block();
+  Value in = p.mix(streams.mix, x, is_first);
+  if (begins) p.save_stream(std::exchange(x, {}));
+  Value y = f(p, norm(p, names[0], std::move(in)));
+  p.dropout(names[2], y);
+  return begins ? std::move(y) : p.add(names[3], std::move(x), std::move(y));
+}
+
 /// One residual sub-layer: x + f(norm x), norm(x + f x), x + norm(f x) or x + norm(f(norm x)).
 template <typename F>
 Value sub_layer(Pass& p, const std::array<const char*, 4>& names, const StreamNames& streams, Value x, F f) {
   if (p.arch().hyper_connected()) return streamed_layer(p, streams, names, std::move(x), f);
+  if (p.arch().residual_block > 0) return mixed_layer(p, streams, names, std::move(x), f);
   const NormPlacement place = p.arch().norm_placement;
   const bool before = place == NormPlacement::pre || place == NormPlacement::both;
   Value y = f(p, before ? norm(p, names[0], x) : x);
@@ -321,6 +335,7 @@ Value head(Pass& p, Value x) {
     return a.final_norm ? norm(p, "head.norm", std::move(x)) : std::move(x);
   }
   if (a.head.pooler) p.judge(first.op, first.value);
+  if (a.residual_block > 0) x = p.mix("head.mix", std::move(x), true);
   if (a.head.kind == HeadKind::masked_token) {
     x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
     x = norm(p, "head.transform_norm", std::move(x));
@@ -397,7 +412,7 @@ bool runs_again(const Plan& plan, Count layer) {
 
 bool runs_again_in_groups(const Arch& a) {
   return handed_on(layer_kinds(a)).empty() && !a.shares_choices() && !a.is_encoder_decoder() &&
-         a.position != Position::relative && a.per_layer.width == 0;
+         a.position != Position::relative && a.per_layer.width == 0 && a.residual_block == 0;
 }
 
 Value forward(Pass& p, std::span<const std::int64_t> ids) { return head(p, trunk(p, ids)); }

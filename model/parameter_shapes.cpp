@@ -135,8 +135,13 @@ class Shapes {
     if (after) norm("cross.post_norm");
   }
 
-  /// Hyper-connections of one sub-layer: the matrix that makes weights of all streams, their scales and biases.
+  /// What reads the residual streams of one sub-layer: a mix, or the matrix of hyper-connections that makes weights of
+  /// all streams, their scales and biases.
   void streams(const std::string& part, Count weights, Count scales) {
+    if (a_.residual_block > 0) {
+      vector(part + ".mix.query", a_.hidden, Start::normal);
+      vector(part + ".mix.norm", a_.hidden, Start::one);
+    }
     if (!a_.hyper_connected()) return;
     matrix(part + ".stream_weights", weights, mul(a_.streams, a_.hidden), false);
     vector(part + ".gather.scales", scales, Start::one);

@@ -222,6 +222,11 @@ class Pass {
   Value gather(std::string_view op, const Value& x, const Value& weights);
   /// The streams x with a sub-layer's result. Scales and bias of the weights stand with `gather_op`.
   Value spread(std::string_view op, std::string_view gather_op, Value x, Value result, Value weights);
+  /// A mix of x and of the streams that are saved (calc/block/mixed_residual.hpp). `is_first`: of its layer.
+  Value mix(std::string_view op, Value x, bool is_first);
+  /// Whether the current layer begins a block of a model that mixes its streams; saves such a layer's input.
+  bool begins_block() const;
+  void save_stream(const Value& x);
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
@@ -348,6 +353,10 @@ class Pass {
   static Value bare(const Value& x) { return {nullptr, x.rows, x.width, x.slot}; }
   StreamView streams_of(std::string_view gather_op, const Value& x, const Tensor& x_data, const Value& weights,
                         const Tensor& weight_data) const;
+  Count saved_before(bool is_first) const;
+  using ViewOfMix = std::function<MixView(const std::vector<const void*>&)>;
+  void remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
+                    const std::shared_ptr<Slot>& y);
   struct CoreKept;
   CoreKept core_kept(std::string_view op, const Attention& s, bool passing);
   /// The core's inputs in these tensors.
@@ -369,6 +378,7 @@ class Pass {
   /// In training the places of their gradients, also of makers that run again and make new ones.
   std::map<Count, std::array<std::shared_ptr<Slot>, 2>> awaited_;
   KeysAndValues given_;
+  std::vector<Value> saved_;  ///< residual streams
   Value layer_inputs_;
   Tensor ids_;  ///< of the tokens, which all tables that they choose rows of keep once
   Rotaries rotaries_;

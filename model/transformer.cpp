@@ -47,12 +47,6 @@ const Arch& runnable(const Arch& a, const Backend& b) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) require_mixer(a.mixer(i));
   if (const std::string lack = b.lacks(a); !lack.empty())
     throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
-  // The engine counts the mean number of tensors in a mix for each, so that layers stay alike (calc/block/
-  // mixed_residual.hpp); a run's mixes differ from layer to layer, and no comparison would be exact.
-  if (a.residual_block > 0)
-    throw InputError(
-        "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "
-        "but not run");
   require_distances(a);
   require_stacks(a);
   if (a.per_layer.width > 0 && a.activation == Activation::xielu)

@@ -73,10 +73,26 @@ void check_sharing(const Arch& a, const Check& check) {
   }
 }
 
-void check_ends(const Arch& a, const Check& check) {
+/// Mixed residual streams are saved by layers that hand nothing else on.
+void check_mixed(const Arch& a, const Check& check) {
   check.size(a.residual_block, "residual_block", 0, max_layers);
-  check.that(a.residual_block == 0 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
+  if (a.residual_block == 0) return;
+  check.that(a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre,
              "residual streams are mixed before the norms of serial blocks; norm placement must be \"pre\"");
+  bool plain = !a.bidirectional && a.position != Position::relative && a.per_layer.width == 0 && !a.output_scale &&
+               !a.moe.beside_dense;
+  for (const LayerKind& kind : layer_kinds(a)) {
+    plain = plain && !kind.reads_kv && !kind.hands_on_kv;
+    check.that(kind.has_mlp() || !a.mixer(kind.mixer).is_empty() || kind.linear,
+               fmt::format("layer {} has neither a mixer nor an MLP; with \"residual_block\" give it one", kind.first));
+  }
+  check.that(plain,
+             "mixed residual streams are for decoders whose layers read nothing else of each other, without relative "
+             "positions, per-layer inputs, layer scales and dense MLPs beside experts; remove these, or "
+             "\"residual_block\"");
+}
+
+void check_ends(const Arch& a, const Check& check) {
   const bool some = a.per_layer.width > 0 || a.per_layer.rows > 0;
   if (some) {
     check.size(a.per_layer.width, "the width of the per-layer input");
@@ -335,6 +351,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_head(arch, check);
   check_ends(arch, check);
   check_norms(arch, check);
+  check_mixed(arch, check);
   check_streams(arch, check);
   check_positions(arch, check);
   check_mtp(arch, check);

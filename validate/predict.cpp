@@ -1,5 +1,6 @@
 #include "validate/predict.hpp"
 
+#include "calc/block/mixed_residual.hpp"
 #include "calc/cost.hpp"
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
@@ -80,6 +81,8 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
     const Count first = order.kinds[kind_index(order, i)].first;
     for (const Layer& kind : kinds)
       if (kind.kind == SegmentKind::block && !kind.mtp && kind.first == first) all.push_back(kind);
+    if (arch.residual_block > 0)
+      for (Op& op : all.back().ops) set_mixed(op, arch, i);
   }
   for (const Layer& kind : kinds)
     if (kind.kind == SegmentKind::head && !kind.mtp) all.push_back(kind);  // an encoder may have none

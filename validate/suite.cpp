@@ -42,11 +42,11 @@ const std::vector<Factor> all_factors{
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
-    {"residual streams", {"one", "three", "three, alternating updates"}},
+    {"residual streams", {"one", "three", "three, alternating updates", "mixed in blocks of two layers"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler", "encoder before a decoder"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
     {"further tokens", {"none", "a module", "two modules with norm, table and head of their own"}},
-    {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq"}},
+    {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq", "K blocks by component"}},
     {"keys and values", {"as computed", "fp8", "int8 and q4_0", "q8_0"}},
     {"optimizer states", {"fp32", "bf16"}},
 };
@@ -171,7 +171,7 @@ Choice possible(Choice c) {
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
   const bool is_alone =
-      c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5 && c[middle_layer] != 8 && c[streams] != 2;
+      c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5 && c[middle_layer] != 8 && c[streams] < 2;
   if (c[recompute] == 4 && !is_alone) c[recompute] = 2;          // layers of a group read its input alone
   if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are coded as one, without groups
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
@@ -182,6 +182,7 @@ Choice possible(Choice c) {
   if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are alike
   if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
   if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // they are mixed before norms
+  if (c[streams] == 3 && c[middle_layer] == 8) c[streams] = 0;                       // streams are saved, and no values
   if (c[streams] == 2) {  // alternating updates are around an MLP in every layer, whose own input has no xIELU
     if (c[last_layer] == 2) c[last_layer] = 0;
     if (c[activation] == 5) c[activation] = 0;

@@ -202,7 +202,8 @@ void set_block(Arch& a, const Choice& c) {
   if (c[embedding] == 2) a.embedding_width = 10;
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
-  if (c[streams] > 0) a.streams = 3;
+  if (c[streams] == 1 || c[streams] == 2) a.streams = 3;
+  if (c[streams] == 3) a.residual_block = 2;
   a.altup = c[streams] == 2;
   if (!a.altup) return;
   a.laurel_rank = 5;
@@ -241,6 +242,18 @@ void set_modules(Arch& a, const Choice& c) {
   a.mtp = {.modules = own ? 2 : 1, .mixer_of = 2, .mlp_of = 2, .own_norm = own, .own_embedding = own, .own_head = own};
 }
 
+/// GGUF's K blocks and an uneven one, as its mixes have them: other ones for every component.
+WeightFormats k_blocks() {
+  WeightFormats w = *dtype("q4_k");
+  w[Component::embedding] = *dtype("q6_k");
+  w[Component::lm_head] = *dtype("q5_k");
+  w[Component::mlp] = *dtype("q3_k");
+  w[Component::experts] = *dtype("q2_k");
+  w[Component::shared_experts] = *dtype("iq4_xs");
+  w[Component::router] = *dtype("iq4_nl");
+  return w;
+}
+
 Plan make_plan(const Choice& c) {
   Plan p;
   p.seq = 7;
@@ -250,7 +263,10 @@ Plan make_plan(const Choice& c) {
   p.generate = is_encoder(c) ? 0 : 4;
   p.kv_precision = p.precision = std::array{dtypes::fp32, dtypes::bf16, dtypes::fp16}[c[precision]];
   p.weight_precision = p.precision;
-  if (c[weight_format] > 0) p.weight_precision = *dtype(factors()[weight_format].levels[c[weight_format]]);
+  if (c[weight_format] == 6)
+    p.weight_precision = k_blocks();
+  else if (c[weight_format] > 0)
+    p.weight_precision = *dtype(factors()[weight_format].levels[c[weight_format]]);
   if (c[cache_format] > 0) p.kv_precision = cache_formats[c[cache_format]];
   p.state_precision = c[states] == 0 ? dtypes::fp32 : dtypes::bf16;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;

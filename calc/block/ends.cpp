@@ -29,7 +29,6 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   b.dropout("embedding.dropout", Component::embedding, x, t);
   if (a.position == Position::relative) make_distances(b, s, x);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
-  if (a.residual_block > 0) b.save(saved_residuals(a, t));
   if (a.altup) b.set_result(stacked_streams(b, x));
   if (a.hyper_connected())
     b.add("embedding.repeat", Component::embedding,
@@ -63,7 +62,7 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   if (w.of_model) {
     if (a.head.pooler) add_pooled(b);
     if (a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
-    x = mixed_residual(b, "head.mix", x, rows);
+    x = mixed_at_end(b, x, rows);
   }
   if (w.norm) {
     Norm norm = b.norm_shape(rows, a.hidden);

@@ -67,7 +67,6 @@ struct Sizes {
   Span<N> span;                                         ///< of the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
   N n_I = 0;                                            ///< experts that return their input
-  N n_M = 0;                                            ///< tensors in a mix of residual streams
   N n_T = 0;                                            ///< types of tokens
   N D_p = 0, V_p = 0;                                   ///< width of per-layer inputs, rows of their table
   RecurrentSizes<N> r{};
@@ -124,14 +123,6 @@ N layers_with_mlp(const Sizes<N>& s) {
 }
 
 namespace detail {
-/// Tensors in the mean mix of residual streams, rounded up: of layers i > 0 by twos, sums over blocks of n.
-inline Count mean_mix(const Arch& a) {
-  const Count n = a.residual_block, blocks = a.layers / n, rest = a.layers % n;
-  const Count whole = n * (blocks * (blocks - 1) / 2) + rest * blocks;                // of floor(i/n)
-  const Count up = whole + a.layers - blocks - (rest > 0 ? 1 : 0);                    // of ceil(i/n)
-  const Count all = whole + up + 3 * a.layers - 1 + blocks + (rest > 0 ? 1 : 0) + 1;  // and of the head
-  return (all + 2 * a.layers) / (2 * a.layers + 1);
-}
 template <class N, class Letter>
 void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& letter) {
   const LayerCounts n = layer_counts(a, mixer);
@@ -227,7 +218,6 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.k = letter("k", a.moe.visited());
   s.n_s = a.moe.shared_experts == 1 ? N(1) : letter("n_s", a.moe.shared_experts);
   s.D_l = a.moe.latent_width > 0 ? letter("D_l", a.moe.latent_width) : s.D;
-  if (a.residual_block > 0) s.n_M = letter("n_M", detail::mean_mix(a));
   if (a.token_types > 0) s.n_T = letter("n_T", a.token_types);
   if (a.per_layer.width > 0) {
     s.D_p = letter("D_p", a.per_layer.width);

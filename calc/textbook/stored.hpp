@@ -181,11 +181,8 @@ class StoredTable {
     }
     const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
-    if (both || after) numbers(layers, result, N(each) * s_.D);  // its summed result, before its norm
-    if (a_.residual_block > 0) {                                 // the stream before the mix, and the shares in float32
-      numbers(layers, Tokens::mine, N(each) * s_.D);
-      bytes(layers, Tokens::mine, N(4 * each) * s_.n_M);
-    }
+    if (both || after) numbers(layers, result, N(each) * s_.D);                // its summed result, before its norm
+    if (a_.residual_block > 0) numbers(layers, Tokens::mine, N(each) * s_.D);  // the stream before the mix
     statistics(layers, Tokens::mine, N(each * (both ? 2 : 1)), centred());
     if (m_.hidden_dropout) bytes(layers, Tokens::mine, N(each) * s_.D);
   }
@@ -398,10 +395,7 @@ class StoredTable {
       once(Tokens::mine, true, N(3) * s_.D);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
-    if (a_.residual_block > 0) {
-      once(Tokens::mine, true, s_.D);
-      once(Tokens::mine, false, N(4) * s_.n_M);
-    }
+    if (a_.residual_block > 0) once(Tokens::mine, true, s_.D);
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
     if (a_.hyper_connected()) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
     if (a_.altup) {

@@ -14,6 +14,7 @@
 #include "model/cpu/factor.hpp"
 #include "model/cpu/indexer.hpp"
 #include "model/cpu/linear.hpp"
+#include "model/cpu/mixed.hpp"
 #include "model/cpu/norm.hpp"
 #include "model/cpu/optimizers.hpp"
 #include "model/cpu/own_experts.hpp"
@@ -189,6 +190,10 @@ class Cpu final : public Backend {
   void recur(const LinearAttention& s, const StateView& v, Out o) override { done_ += LLMCALC_ISA::recur(s, v, n(o)); }
   void recur_gradient(const LinearAttention& s, const StateView& v, In d_o, const StateGradients& to) override {
     done_ += LLMCALC_ISA::recur_gradient(s, v, n(d_o), to);
+  }
+  void mix(const Pointwise& s, const MixView& v, Out y) override { LLMCALC_ISA::mix(s, v, n(y)); }
+  void mix_gradient(const Pointwise& s, const MixView& v, In dy, const MixGradients& to) override {
+    LLMCALC_ISA::mix_gradient(s, v, n(dy), to);
   }
   RwkvKernels* rwkv() override { return &rwkv_; }
   AltUpKernels* altup() override { return &altup_; }

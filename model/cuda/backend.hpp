@@ -69,6 +69,7 @@ class Cuda final : public Backend {
     if (!a.linear_layers.empty()) return "linear attention";
     if (a.altup) return "alternating updates";
     if (a.streams > 1) return "hyper-connections";
+    if (a.residual_block > 0) return "mixed residual streams";
     for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
       if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys that an indexer chooses";
       if (a.mixer(i).shared_kv) return "attention to keys and values of other layers";

@@ -181,6 +181,28 @@ void minimax_m2(const GgufModel& m, Value& c) {
   c.erase("moe_intermediate_size");
 }
 
+/// github.com/ggml-org/llama.cpp, src/models/minimax-m3.cpp: experts and an indexer in every layer behind the dense
+/// ones. Files of converters that leave the indexer out have neither its keys nor its tensors.
+void minimax_m3(const GgufModel& m, Value& c) {
+  minimax_m2(m, c);
+  c["dense_intermediate_size"] = m.count("feed_forward_length");
+  copy(m, c, "expert_shared_count", "n_shared_experts");
+  c["shared_intermediate_size"] = m.count("expert_feed_forward_length");
+  c["use_qk_norm"] = m.in_a_layer("attn_q_norm.weight");
+  c["use_routing_bias"] = m.in_a_layer("exp_probs_b.bias");
+  Value behind_dense = Value::array();
+  const Count dense = m.count_or("leading_dense_block_count", 0);
+  for (Count i = 0; i < layers_of(c); ++i) behind_dense.push_back(i < dense ? 0 : 1);
+  c["moe_layer_freq"] = behind_dense;
+  if (!m.has("attention.indexer.head_count") && !m.in_a_layer("indexer.q_proj.weight")) return;
+  c["sparse_attention_config"] = {{"sparse_num_index_heads", m.count("attention.indexer.head_count")},
+                                  {"sparse_index_dim", m.count("attention.indexer.key_length")},
+                                  {"sparse_topk_blocks", m.count("attention.indexer.top_k")},
+                                  {"sparse_block_size", m.count("attention.indexer.block_size")},
+                                  {"sparse_local_block", m.count_or("attention.indexer.local_blocks", 1)},
+                                  {"sparse_attention_freq", behind_dense}};
+}
+
 void deepseek_indexer(const GgufModel& m, Value& c) {
   copy(m, c, "attention.indexer.head_count", "index_n_heads");
   copy(m, c, "attention.indexer.key_length", "index_head_dim");
@@ -269,6 +291,7 @@ constexpr std::array gguf_families{
     GgufFamily{"gpt-oss", "gpt_oss", gpt_oss},
     GgufFamily{"llama4", "llama4_text", llama4},
     GgufFamily{"minimax-m2", "minimax_m2", minimax_m2},
+    GgufFamily{"minimax-m3", "minimax_m3", minimax_m3},
 };
 
 std::vector<GgufFamily> all_families() {

@@ -103,7 +103,8 @@ HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
   if (plan.recompute != Recompute::full || s.kind != SegmentKind::block) return r;
   r.again = r.forward;
   r.again.push_back({"gradient of its output", l.output});
-  if (l.awaited != Bytes()) r.again.push_back({"gradients of its keys and values", l.awaited});
+  const char* const awaited = s.layer.opens_block ? "gradient of its input" : "gradients of its keys and values";
+  if (l.awaited != Bytes()) r.again.push_back({awaited, l.awaited});
   return r;
 }
 
@@ -126,6 +127,12 @@ std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPar
     if (bytes != Bytes()) all.push_back({fmt::format("kept by {} x {}", n, p.name), bytes});
   }
   return all;
+}
+
+/// What layers hand on.
+const char* handed_name(const Arch& a) {
+  if (a.residual_block > 0) return "residual streams";
+  return a.is_encoder_decoder() ? "results" : "keys and values";
 }
 
 /// A model's parts in training, and the worst moment among those seen.
@@ -164,13 +171,14 @@ class WorstOfTraining {
     if (plan_.recompute != Recompute::full) return below;
     Bytes read;
     for (const HandedOn& h : handed_)
-      if (h.source < layer && (!in_backward || h.first_reader <= layer)) read += parts_[h.kind + 1].handed_on;
+      if (!h.is_input && h.source < layer && (!in_backward || h.first_reader <= layer))
+        read += parts_[h.kind + 1].handed_on;
     if (read != Bytes()) below.push_back({handed("{} that later layers read"), read});
     return below;
   }
-  /// What layers hand on, in a sentence.
+  /// The same in a sentence.
   std::string handed(fmt::format_string<const char*> sentence) const {
-    return fmt::format(sentence, encoder_ >= 0 ? "results" : "keys and values");
+    return fmt::format(sentence, handed_name(arch_));
   }
   /// Embedded tokens of a decoder wait while the encoder runs, and in backward their gradient.
   std::vector<AliveTensor> waiting(Count layer, const char* name) const {
@@ -247,12 +255,10 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       std::vector<AliveTensor> all = named(m, seg.ops, p);
       if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"what later layers read", carried});
       const Bytes keys = seg.kind == SegmentKind::block ? handed_over(handed, seg.layer, each) : Bytes();
-      const char* const what = encoder >= 0 ? "results of earlier layers" : "keys and values of earlier layers";
-      if (keys != Bytes()) all.push_back({what, keys});
+      if (keys != Bytes()) all.push_back({fmt::format("{} of earlier layers", handed_name(s.arch())), keys});
       const bool encodes = seg.kind == SegmentKind::block && seg.layer.last <= encoder;
       if (encodes && waiting != Bytes()) all.push_back({"decoder: its tokens", waiting});
-      if (!seg.layer.hands_on_kv && !seg.layer.closes_encoder)
-        carried += liveness(seg.ops, p, seg.input_elements).carried;
+      if (!seg.layer.hands_on()) carried += liveness(seg.ops, p, seg.input_elements).carried;
       if (total(all) <= total(worst)) return;
       worst.clear();
       append(worst, all, name);

@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "calc/block/mixed_residual.hpp"
 #include "calc/roofline.hpp"
 #include "report/sections.hpp"
 
@@ -34,7 +33,6 @@ constexpr Size sizes[] = {
     {"r_l", "rank beside attention", [](S s) { return number_text(s.arch().laurel_rank); }},
     {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
     {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
-    {"n_M", "tensors in a mix of residual streams", [](S s) { return number_text(mixed_tensors(s.arch())); }},
     {"n_T", "types of tokens", [](S s) { return number_text(s.arch().token_types); }},
     {"D_p", "width of a layer's own input", [](S s) { return number_text(s.arch().per_layer.width); }},
     {"V_p", "rows of the table of layers' own inputs", [](S s) { return number_text(s.arch().per_layer.rows); }},

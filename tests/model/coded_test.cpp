@@ -51,6 +51,15 @@ double widest_half_gap(std::string_view format) {
   if (format == "q4_1" || format.starts_with("awq") || format == "gptq" || format == "gptq-g32" || format == "gptq-g64")
     return 1.5 / 15;
   if (format == "gptq-8bit") return 1.5 / 255;
+  if (format == "gptq-3bit") return 1.5 / 7;
+  if (format == "gptq-2bit") return 1.5 / 3;
+  // Blocks of two scales: the range and a step of what is subtracted, over codes, and a step of the scale.
+  if (format == "q2_k") return 0.5 * (2 + 1.0 / 15) / 3 * 16 / 15 * 1.01;
+  if (format == "q4_k") return 0.5 * (2 + 1.0 / 63) / 15 * 64 / 63 * 1.01;
+  if (format == "q5_k") return 0.5 * (2 + 1.0 / 63) / 31 * 64 / 63 * 1.01;
+  if (format == "q3_k") return 0.5 / 3 * 32 / 31 * 1.01;
+  if (format == "q6_k") return 0.5 / 31 * 128 / 127 * 1.01;
+  if (format.starts_with("iq4")) return 12.0 / 113 * 32 / 31 * 1.01;
   if (format.starts_with("int8") || format == "q8_0") return 0.5 / 127 * 1.01;
   return 0.5 / 7 * 1.01;
 }
@@ -104,7 +113,7 @@ TEST_CASE("codes are as many bytes as the engine counts, and stand for the neare
         CHECK(std::equal(some.begin(), some.end(), y.end() - width));
       }
   }
-  CHECK(coded == 34);
+  CHECK(coded == 44);
 }
 
 TEST_CASE("zeros and numbers that are exact stay so", "[coded]") {
@@ -126,8 +135,8 @@ TEST_CASE("zeros and numbers that are exact stay so", "[coded]") {
   CHECK(there_and_back({*dtype("mxfp4"), 1, 16}, tiny) == tiny);
 }
 
-TEST_CASE("formats whose codes are searched for, or have no scale, are not coded", "[coded]") {
-  for (const char* name : {"int4", "gptq-act", "q4_k", "q6_k", "iq2_xs", "iq4_nl", "tq1_0", "fp64"})
+TEST_CASE("formats without a scale, and of blocks whose values stand in tables, are not coded", "[coded]") {
+  for (const char* name : {"int4", "gptq-act", "iq1_s", "iq2_xs", "iq3_s", "tq1_0", "q2_0", "fp64"})
     CHECK_FALSE(can_code(*dtype(name)));
 }
 
@@ -190,7 +199,7 @@ TEST_CASE("a model of codes computes what the numbers that they stand for do, to
   std::size_t models = 0;
   for (const Variant& given : test::generating_variants()) {
     if (given.arch.is_encoder_decoder()) continue;
-    for (const char* format : {"int8", "mxfp4", "gptq-g32", "fp8"}) {
+    for (const char* format : {"int8", "mxfp4", "gptq-g32", "fp8", "q4_k"}) {
       Variant v = in_float32(given);
       v.plan.batch = 1;
       v.plan.weight_precision = *dtype(format);
@@ -218,7 +227,8 @@ TEST_CASE("weights and keys in codes change logits by as much as they are rounde
     Variant v = in_float32({"", arch, test::tiny_plan()});
     Coded exact(v);
     const std::vector<Numbers> right = generated(exact.t);
-    for (const auto& [format, most] : {std::pair{"bf16", 0.02}, {"int8", 0.03}, {"fp8-row32", 0.15}, {"q4_0", 0.4}}) {
+    for (const auto& [format, most] :
+         {std::pair{"bf16", 0.02}, {"int8", 0.03}, {"fp8-row32", 0.15}, {"q4_0", 0.4}, {"q6_k", 0.15}}) {
       INFO(format);
       Variant weights = v, keys = v;
       weights.plan.weight_precision = *dtype(format);

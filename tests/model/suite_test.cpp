@@ -119,6 +119,7 @@ Case any_case(Dice& dice) {
   a.mtp.mixer_of = a.mtp.mlp_of = a.mtp.modules > 0 ? a.layers - 1 : 0;
   a.hidden = 2 * dice.of(1, 20);
   a.vocabulary = dice.of(1, 200);
+  if (a.residual_block > 0) a.residual_block = dice.of(1, 3);
   if (a.altup) a.per_layer = {.rows = a.vocabulary, .width = dice.of(1, 9)};
   a.embedding_width = a.embedding_width == width ? a.hidden : dice.of(1, 40);
   a.head_dim = 2 * dice.of(1, 10);

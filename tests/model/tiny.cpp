@@ -6,6 +6,7 @@
 #include "tests/model/further.hpp"
 #include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
+#include "tests/model/kimi.hpp"
 #include "tests/model/longcat.hpp"
 #include "tests/model/rwkv.hpp"
 #include "tests/model/sparse.hpp"
@@ -233,6 +234,7 @@ std::vector<Variant> variants() {
   for (Variant& v : rwkv_variants()) c.all.push_back(std::move(v));
   for (Variant& v : sparse_variants()) c.all.push_back(std::move(v));
   for (Variant& v : gemma_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : mixed_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
   for (Variant& v : shortcut_variants()) c.all.push_back(std::move(v));

@@ -76,6 +76,19 @@ Keys deepseek_v3() {
                 {"attention.value_length", 512},
                 {"attention.value_length_mla", 128}});
 }
+/// Keys of MiniMax-M3 but for its indexer, and tensors that say what it has.
+Keys minimax_m3() {
+  return sizes(60, 6144, 64, 4, 1048576,
+               {{"attention.key_length", 128},
+                {"feed_forward_length", 12288},
+                {"leading_dense_block_count", 3},
+                {"expert_count", 128},
+                {"expert_used_count", 4},
+                {"expert_shared_count", 1},
+                {"expert_feed_forward_length", 3072}});
+}
+const std::vector<std::string> minimax_m3_tensors{"output.weight", "blk.0.attn_q_norm.weight", "blk.3.exp_probs_b.bias",
+                                                  "blk.3.indexer.q_proj.weight"};
 
 }  // namespace
 
@@ -213,6 +226,13 @@ TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]"
                        {"expert_count", 256},
                        {"expert_used_count", 8},
                        {"expert_feed_forward_length", 1536}})},
+           Said{"minimax-m3", "minimax-m3", 200064,
+                with(minimax_m3(), {{"attention.indexer.head_count", 4},
+                                    {"attention.indexer.key_length", 128},
+                                    {"attention.indexer.top_k", 16},
+                                    {"attention.indexer.block_size", 128},
+                                    {"attention.indexer.local_blocks", 1}}),
+                minimax_m3_tensors},
        }) {
     INFO(s.preset);
     Arch published = load_model(s.preset).arch;
@@ -221,6 +241,16 @@ TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]"
     if (!modules) published.mtp = {};  // llama.cpp's converter leaves DeepSeek-V3's out
     CHECK(arch_of(s) == published);
   }
+}
+
+TEST_CASE("a MiniMax-M3 without an indexer attends to all keys, and one without its keys is refused", "[gguf]") {
+  Said s{"minimax-m3", "minimax-m3", 200064, minimax_m3(), {"output.weight", "blk.0.attn_q_norm.weight"}};
+  const Arch all = arch_of(s);
+  CHECK(all.mixers.empty());
+  CHECK(all.indexer.kind == IndexerKind::none);
+  CHECK_FALSE(all.moe.router_correction);
+  s.tensors = minimax_m3_tensors;
+  CHECK_THAT(sentence([&] { arch_of(s); }), Catch::Contains("minimax-m3.attention.indexer.head_count"));
 }
 
 TEST_CASE("an architecture or a file that GGUF's keys do not explain is refused", "[gguf]") {

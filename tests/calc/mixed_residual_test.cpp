@@ -1,0 +1,136 @@
+// Mixed residual streams (Kimi K3): operators, weights, what is kept, and which streams and gradients are alive.
+
+#include "calc/block/mixed_residual.hpp"
+
+#include "calc/handed_on.hpp"
+#include "calc/liveness.hpp"
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/calc/stored_check.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+constexpr Count D = 64, tokens = 3, layers = 5;
+
+/// Five layers in blocks of two: layers 0, 2 and 4 begin one.
+Arch mixed() {
+  Arch a = even();
+  a.layers = layers;
+  a.residual_block = 2;
+  return a;
+}
+
+constexpr Step training{.sequences = 1, .queries = tokens, .training = true};
+const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1};
+
+/// The operators of the layers that begin a block, or of the others.
+OpList block_of(bool begins) {
+  const LayerKinds kinds = layer_kinds(mixed());
+  return block_ops(mixed(), kinds.kinds[begins ? 0 : 1], training);
+}
+
+}  // namespace
+
+TEST_CASE("a layer that begins a block adds its mixer's result to nothing", "[engine][mixed]") {
+  const std::string mixer = "attn.mix attn.norm attn.q attn.k attn.v attn.rope attn.core attn.out ";
+  const std::string mlp = "mlp.mix mlp.norm mlp.gate mlp.up mlp.act mlp.mul mlp.down mlp.add";
+  CHECK(names(block_of(true)) == mixer + mlp);
+  CHECK(names(block_of(false)) == mixer + "attn.add " + mlp);
+}
+
+// 2 D for each of 2 mixes in every layer, and for the head's.
+TEST_CASE("every mix has a vector that scores and one of its norm", "[engine][mixed]") {
+  Arch without = mixed();
+  without.residual_block = 0;
+  CHECK(parameters(mixed()).total == parameters(without).total + (2 * layers + 1) * 2 * D);
+}
+
+// Before mixers 1, 2, 2, 3, 3 streams, before MLPs 2, 2, 3, 3, 4. Layers 0, 2, 4: 2 in the mean of 6, and 3 of 9;
+// layers 1 and 3: 2.5 and 2.5, rounded up.
+TEST_CASE("layers of one kind count the mean number of streams in a mix, rounded up", "[engine][mixed]") {
+  const auto tensors = [](const OpList& ops, std::size_t mix) {
+    for (const Op& op : ops)
+      if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::mix && mix-- == 0)
+        return p->top_k;
+    return Count{0};
+  };
+  CHECK(tensors(block_of(true), 0) == 2);
+  CHECK(tensors(block_of(true), 1) == 3);
+  CHECK(tensors(block_of(false), 0) == 3);
+  CHECK(tensors(block_of(false), 1) == 3);
+  Op mix = block_of(false)[0];
+  set_mixed(mix, mixed(), 1);
+  CHECK(std::get<Pointwise>(mix.shape).top_k == 2);
+}
+
+TEST_CASE("what mixed streams keep is what the table of stored tensors says, recomputed or not", "[textbook][mixed]") {
+  test::check_stored(mixed(), tokens);
+}
+
+TEST_CASE("the input of a layer that begins a block is handed on to all behind it", "[liveness][mixed]") {
+  const std::vector<HandedOn> all = handed_on(layer_kinds(mixed()));
+  REQUIRE(all.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(all[i].source == static_cast<Count>(2 * i));
+    CHECK(all[i].last_reader == layers - 1);
+    CHECK(all[i].is_input);
+  }
+  const Bytes stream(2 * tokens * D);
+  const Pricing p = pricing(plan, Phase::training);
+  const Liveness begins = liveness(block_of(true), p, tokens * D), others = liveness(block_of(false), p, tokens * D);
+  CHECK(begins.carried == stream);
+  CHECK(begins.awaited == stream);  // its gradient waits for all mixes behind
+  CHECK(others.carried == Bytes());
+  CHECK(others.awaited == Bytes());
+  CHECK(begins.kept == others.kept);
+}
+
+// A mix and its norm are alive beside what the layer reads: the last layer's moment, two saved streams before it and
+// its own input. The head mixes four streams of all tokens into one row, and frees them.
+TEST_CASE("a pass holds the streams that are saved before a layer, and the head all of them", "[memory][mixed]") {
+  const Bytes stream(2 * tokens * D), row(2 * D);
+  const Prices prompt = price_prefill(mixed(), plan, {}, {}, tokens);
+  const Liveness &begins = prompt.layer(0).alive, &others = prompt.layer(1).alive;
+  CHECK(prompt.head().alive.input == 4 * stream);
+  CHECK(prompt.head().alive.forward >= 4 * stream + row);
+  // Layer 4 begins a block behind two saved streams; layer 3 is behind two as well.
+  const Bytes most = std::max(begins.forward, others.forward) + 2 * stream;
+  CHECK(pass_workspace(prompt) == std::max(most, prompt.head().alive.forward));
+}
+
+// The head's mix makes gradients of three saved streams and of the present one, beside its result's.
+TEST_CASE("gradients of saved streams are alive from the head's mix on", "[liveness][mixed]") {
+  const Pricing p = pricing(plan, Phase::training);
+  const OpList ops = head_ops(mixed(), training);
+  const WorstMoments w = worst_moments(ops, p, tokens * D);
+  CHECK(w.backward.total() == liveness(ops, p, tokens * D).backward);
+  Plan all = plan;
+  const Memory kept = training_memory(mixed(), all);
+  all.recompute = Recompute::full;
+  const Memory again = training_memory(mixed(), all);
+  CHECK(again.activations < kept.activations);
+  CHECK(again.peak < kept.peak);
+}
+
+// a = x W under dropout, b = a W' (1 wide), y = b W", s = a + y: the gradient of s is nobody else's, so that a takes it
+// over. Kept: x, a, b and a mask of a byte per number; the worst moment is the backward of y, with the gradients of a
+// and b.
+TEST_CASE("a first input that dropout masks takes over a gradient that the sum has alone", "[liveness][mixed]") {
+  Arch a;
+  a.hidden = 4;
+  const Step one{.sequences = 1, .queries = 1, .training = true, .dropout = true};
+  SegmentBuilder list(a, one);
+  constexpr Component part = Component::mlp;
+  const TensorId x = list.linear("x", part, Split::tokens, block_input, 4, 4, false);
+  list.dropout("dropout", part, x, 1);
+  const TensorId narrow = list.linear("narrow", part, Split::tokens, x, 4, 1, false);
+  const TensorId y = list.linear("y", part, Split::tokens, narrow, 1, 4, false);
+  list.pointwise("sum", part, PointwiseKind::add, Split::tokens, x, y, 4);
+  const Pricing p = pricing({.seq = 1, .micro_batch = 1, .global_batch = 1, .dropout = true}, Phase::training);
+  CHECK(liveness(list.ops(), p, 4).backward == Bytes(2 * (4 + 4 + 1) + 4 + 2 * (4 + 1)));
+}
