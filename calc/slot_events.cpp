@@ -1,6 +1,5 @@
 #include "calc/slot_events.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace llmcalc {
@@ -87,7 +86,7 @@ void SlotEvents::beside(const Loads& others, Seconds overlap, Seconds own, const
 template <typename F>
 void SlotEvents::beside(const Loads& others, const F& run) {
   const Seconds own = measure(run);
-  beside(others, sharing_.hidden * std::min(own, others.seconds()), own, run);
+  beside(others, sharing_.overlap(own, others.seconds()), own, run);
 }
 
 // ---- a unit
@@ -121,7 +120,7 @@ void SlotEvents::pass(const ChunkUnit& u, const RowPass& row) {
   const bool apart = std::exchange(apart_, sharing_.pairs);
   const Seconds beside_which = measure(legs);
   apart_ = apart;
-  beside(loads, sharing_.hidden * std::min(beside_which, loads.seconds()), measure(legs), legs);
+  beside(loads, sharing_.overlap(beside_which, loads.seconds()), measure(legs), legs);
 }
 
 void SlotEvents::pass(const ChunkUnit& u, const std::vector<RowPass>& rows) {
@@ -182,7 +181,7 @@ void SlotEvents::run_gradients(Count q, Gradients part) {
   if (part == Gradients::inputs || !sharing_.pipelined || !sharing_.reduces_earlier()) return own();
   const double m = static_cast<double>(sharing_.micro_batches);
   const Loads others = earlier(q, (m - 1) / m, 0);
-  hold_back(others, sharing_.hidden * std::min(measure(own), others.seconds()));
+  hold_back(others, sharing_.overlap(measure(own), others.seconds()));
   own();
 }
 
@@ -215,7 +214,7 @@ void SlotEvents::run_forward(Count q) {
       forward(q);
       gradients(q, Gradients::all);
     });
-    hold_back(others, sharing_.hidden * std::min(own, others.seconds()));
+    hold_back(others, sharing_.overlap(own, others.seconds()));
   }
   forward(q);
   send(q);
@@ -264,7 +263,7 @@ void SlotEvents::run_pair(Count q, Count backward_q) {
   const Loads others = experts(q, backward_q);
   const Seconds longest = measure(one_by_one), all = others.seconds();
   apart_ = true;
-  const Seconds own = measure(both), overlap = sharing_.hidden * std::min(own, all);
+  const Seconds own = measure(both), overlap = sharing_.overlap(own, all);
   const bool gains = all > Seconds() && own + all - overlap < longest;
   if (gains) beside(others, overlap, own, both);
   apart_ = false;

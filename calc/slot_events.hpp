@@ -2,6 +2,8 @@
 /// The slots of a pipeline as tasks: the work of every unit on the compute units, and beside it the exchanges inside
 /// layers, gathers, reductions and transfers to and from the host.
 
+#include <algorithm>
+
 #include "calc/unit_work.hpp"
 
 namespace llmcalc {
@@ -13,10 +15,12 @@ struct Sharing {
   bool reshard = true;      ///< ZeRO-3 gathers again for backward
   bool apart = false;       ///< gradients of weights have slots of their own
   Count level = 0;          ///< of the network
-  double hidden = 1;        ///< fraction of what can be hidden of gathers and reductions
+  double fraction = 1;      ///< of what can be hidden of gathers and reductions
   Count micro_batches = 1;  ///< of a direction
   bool pipelined = false;
   bool pairs = false;  ///< exchanges with experts can run beside another slot's work
+  /// Of two things side by side.
+  constexpr Seconds overlap(Seconds a, Seconds b) const { return fraction * std::min(a, b); }
   constexpr bool gathers_in_slots() const { return shared && zero == Zero::weights; }
   constexpr bool reduces_earlier() const { return shared && zero == Zero::gradients && micro_batches > 1; }
 };
@@ -29,9 +33,9 @@ struct Ahead {
 
 /// Puts slots on a timeline. A slot begins and ends with marks on its rank's compute stream.
 ///
-/// Work of a seconds that runs beside an exchange of b: they overlap for hidden min(a, b). The exchange begins with
-/// both; the work so long before the exchange's end, or, where the work is the shorter, the exchange so long before the
-/// work's end.
+/// Work of a seconds that runs beside an exchange of b: they overlap for the fraction of min(a, b). The exchange begins
+/// with both; the work so long before the exchange's end, or, where the work is the shorter, the exchange so long
+/// before the work's end.
 class SlotEvents {
  public:
   SlotEvents(Timeline& timeline, const Pipeline& p, std::span<const ChunkUnits> chunks, const Sharing& sharing)

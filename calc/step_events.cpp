@@ -20,7 +20,7 @@ Sharing sharing_of(const Layout& layout, const Cluster& cluster, const Pipeline&
           .reshard = layout.reshard,
           .apart = p.ranks > 1 && splits_backward(p.schedule),
           .level = outermost_level(cluster, layout, Group::data),
-          .hidden = hidden,
+          .fraction = hidden,
           .micro_batches = micro_batches_per_direction(p),
           .pipelined = p.ranks > 1,
           .pairs = pairs_experts(layout)};
@@ -43,7 +43,7 @@ class StepBuilder {
     timeline_.run();  // when the last backwards end: their order is that of the reductions
     std::vector<RankSums> sums;
     for (Count r = 0; r < s_.pipeline.ranks; ++r) sums.push_back(add_sums(r));
-    if (s_.sharing.hidden < 1) timeline_.run();
+    if (s_.sharing.fraction < 1) timeline_.run();
     for (const RankSums& r : sums) put_off(r);
     for (Count r = 0; r < s_.pipeline.ranks; ++r) add_rest(r, sums[static_cast<std::size_t>(r)]);
     for (Count r = 0; r < s_.pipeline.ranks; ++r) add_update(r, sums[static_cast<std::size_t>(r)]);
@@ -106,7 +106,7 @@ class StepBuilder {
     const Seconds all = gathered(rank);
     Seconds before;
     for (const Local& c : chunks(rank)) {
-      const Seconds soonest = before + delay(units(c.chunk)), later = (1 - s_.sharing.hidden) * (all - soonest);
+      const Seconds soonest = before + delay(units(c.chunk)), later = (1 - s_.sharing.fraction) * (all - soonest);
       begins_[static_cast<std::size_t>(c.chunk)] = soonest + later;
       for (const ChunkUnit& u : units(c.chunk)) {
         std::optional<Ahead>& wait = slots_.gathered(c.index).emplace_back();
@@ -182,7 +182,7 @@ class StepBuilder {
   /// Puts off what a rank sums, and its way to the host, by what could be hidden of them and is not. On a timeline that
   /// has run.
   void put_off(const RankSums& r) {
-    const double exposed = 1 - s_.sharing.hidden;
+    const double exposed = 1 - s_.sharing.fraction;
     if (exposed <= 0) return;
     Seconds last;
     for (const std::size_t end : r.ends) last = std::max(last, end_of(end));
