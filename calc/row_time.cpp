@@ -91,7 +91,8 @@ class Clock {
   }
 
  private:
-  /// `s` is empty before. The seconds of the pass's own work beside which no exchange runs.
+  /// `s` is empty before. In backward without the messages that gradients of weights alone wait for. The seconds of the
+  /// pass's own work beside which no exchange runs.
   Seconds spend(const PassPrice& pass, Spent& s, bool backward = false) {
     const Time& t = full_ ? pass.bound : pass.estimate;
     const WorkTime& work = full_ ? pass.bound_work : pass.estimate_work;
@@ -110,7 +111,7 @@ class Clock {
     Seconds left = s.total();
     const Seconds core = s[Part::attention];
     for (const Exchange& e : pass.exchanges) {
-      const Seconds all = backward && apart_ ? (1 - for_weights(e)) * seconds(e) : seconds(e);
+      const Seconds all = backward ? (1 - for_weights(e)) * seconds(e) : seconds(e);
       const Seconds waits = passes_round(e) ? std::max(all - left, exposed(e, core, waiting, backward))
                                             : exposed(all, left, rates_.hidden(e.group));
       s[part_of(e.group)] += waits;
@@ -132,10 +133,8 @@ class Clock {
     const double share = gathers > Seconds() ? gathers / seconds_of(pass, &Exchange::beside) : 0;
     const Seconds exposed = (1 - rates_.hidden_tensor) * gathers - share * more;
     Seconds &inputs = t.backward_input[Part::tp], &weights = t.backward_weight[Part::tp];
-    inputs = inputs - (apart_ ? std::min((1 - share) * more, left) : more);
-    if (gathers <= Seconds()) return;
-    if (!apart_) inputs = inputs - exposed;
-    weights += apart_ ? std::max(exposed, gathers - work) : exposed;
+    inputs = inputs - (apart_ ? std::min((1 - share) * more, left) : (1 - share) * more);
+    if (gathers > Seconds()) weights += std::max(exposed, gathers - work);
   }
 
   /// What gradients of weights of `work` seconds hide of tensor-parallel exchanges that run beside them, beyond what is

@@ -131,7 +131,7 @@ void KeySearch::change_splitting(bool splits) {
   if (splits == splits_) return;
   splits_ = splits;
   sharded_.fill(false);
-  const auto hides = [](const Rates& r) { return r.hidden_tensor > 0 || r.hidden_by_weights > 0; };
+  const auto hides = [](const Rates& r) { return r.hidden_by_weights > r.hidden_tensor; };
   if (!plan_.offload.any() && !hides(prices_->bound_rates) && !hides(prices_->estimated_rates)) return;
   forget_rows();
   staging_ = nullptr;
