@@ -33,17 +33,12 @@ class ChunkClock {
   double experts(Seconds RowTime::*part) const {
     return sum([&](const RowTime& t) { return (t.*part).value; });
   }
-  double gather() const {
-    return sum([](const RowTime& t) { return t.gather.value; });
-  }
-
   /// Two things side by side.
   double beside(double a, double b) const { return llmcalc::beside(Seconds(a), Seconds(b), hidden_).value; }
 
-  /// Forward, each layer's weights gathered while the one before it runs. `head_too`: the head's likewise; else they
-  /// come with the embedding's.
-  double gathered_forward(bool head_too) const {
-    double all = outside(&RowTime::gather, chunk_.embedding, chunk_.head && !head_too);
+  /// Forward of ZeRO-3, each layer's weights gathered while the one before it runs.
+  double gathered_forward() const {
+    double all = outside(&RowTime::gather);
     double running = chunk_.embedding ? in(times_.embedding().forward) : 0;
     times_.for_each_run_of(prices_.kinds, chunk_, [&](const RowTime& t, Count n) {
       const double c = in(t.forward), g = t.gather.value;
@@ -52,20 +47,30 @@ class ChunkClock {
     });
     if (!chunk_.head) return all + running;
     const double head = in(times_.head().forward);
-    return all + head + (head_too ? beside(running, times_.head().gather.value) : running) + gathered_modules(head);
+    return all + head + running + gathered_modules(head);
+  }
+
+  /// The gathers of ZeRO-1 and -2 once per step, one after another, and by how much the first forward is later for
+  /// them.
+  void put_gathers(ChunkSeconds& s) const {
+    Coming c;
+    for_each_unit([&](Count n, double forward, double gather) { c.follow(n, forward, gather); });
+    s.gathering = Seconds(c.delay);
+    s.gather = Seconds(c.gathered);
   }
 
   /// Backward of ZeRO-3, from the head down: beside a layer the weights of the one below come and the gradients of the
-  /// one above go.
-  double sharded_backward(bool gathers) const {
+  /// one above go. `seconds`: of a row's backward; `reduces`: whether its gradients are ready then.
+  template <typename F>
+  double sharded_backward(const F& seconds, bool gathers, bool reduces) const {
     const auto gather = [&](const RowTime* below) { return gathers && below != nullptr ? below->gather.value : 0; };
-    const auto reduce = [](const RowTime* above) { return above != nullptr ? above->reduce.value : 0; };
+    const auto reduce = [&](const RowTime* above) { return reduces && above != nullptr ? above->reduce.value : 0; };
     double all = 0;
     const RowTime *below = nullptr, *here = nullptr;  // layers below `here` are done
     Count run = 0;
     const auto finish = [&](const RowTime* above) {
       if (here == nullptr) return;
-      const double c = backward(*here);
+      const double c = seconds(*here);
       const double inner = beside(c, gather(here) + reduce(here));
       if (run == 1) {
         all += beside(c, gather(below) + reduce(above));
@@ -84,11 +89,23 @@ class ChunkClock {
       run = n;
     });
     finish(nullptr);
-    const double head = chunk_.head ? backward(times_.head()) : 0;
-    const double embedding = chunk_.embedding ? backward(times_.embedding()) : 0;
-    const double reduced = chunk_.head ? module_reduced() : 0;
-    return all + sharded_modules(gathers) + beside(head, gather(here) + reduced) + beside(embedding, reduce(lowest)) +
-           outside(&RowTime::reduce, chunk_.embedding, chunk_.head);
+    const double head = chunk_.head ? seconds(times_.head()) : 0;
+    const double embedding = chunk_.embedding ? seconds(times_.embedding()) : 0;
+    const double reduced = chunk_.head && reduces ? module_reduced() : 0;
+    return all + sharded_modules(seconds, gathers, reduces) + beside(head, gather(here) + reduced) +
+           beside(embedding, reduce(lowest)) + (reduces ? outside(&RowTime::reduce) : 0);
+  }
+  /// The same as one slot, and as two.
+  void put_sharded_backward(bool gathers, bool apart, ChunkSeconds& s) const {
+    const auto input = [&](const RowTime& t) { return in(t.backward_input); };
+    const auto weight = [&](const RowTime& t) { return in(t.backward_weight); };
+    if (apart) {
+      s.backward_input = Seconds(sharded_backward(input, gathers, false));
+      s.backward_weight = Seconds(sharded_backward(weight, false, true));
+      return;
+    }
+    const auto both = [&](const RowTime& t) { return input(t) + weight(t); };
+    s.backward_input = Seconds(sharded_backward(both, gathers, true) - s.backward_weight.value);
   }
 
   /// Seconds from the last backward's end until all gradients are summed, each layer's from when it is ready, one after
@@ -108,6 +125,27 @@ class ChunkClock {
   }
 
  private:
+  /// Gathers one after another, and the forwards that wait for them.
+  struct Coming {
+    double gathered = 0, ran = 0, delay = 0;
+    /// n units alike behind those seen: the first or the last of them waits longest.
+    void follow(Count n, double forward, double gather) {
+      const double m = static_cast<double>(n), all = gathered + m * gather;
+      delay = std::max({delay, gathered + gather - ran, all - ran - (m - 1) * forward});
+      gathered = all;
+      ran += m * forward;
+    }
+  };
+  /// Calls f(n, forward, gather) for n units alike: embedding, layers, head, modules.
+  template <typename F>
+  void for_each_unit(const F& f) const {
+    const auto of_row = [&](const RowTime& t, Count n) { f(n, in(t.forward), t.gather.value); };
+    if (chunk_.embedding) of_row(times_.embedding(), 1);
+    times_.for_each_run_of(prices_.kinds, chunk_, of_row);
+    if (!chunk_.head) return;
+    of_row(times_.head(), 1);
+    if (times_.modules > 0) f(times_.modules, module_forward(), module_gathered());
+  }
   struct Tail {
     double compute = 0, reduce = 0, end = 0;  ///< of the layers seen: their seconds, and until all is done
     /// n layers alike that run before those seen.
@@ -157,13 +195,15 @@ class ChunkClock {
   }
 
   double in(const Spent& s) const { return (apart_ ? s.total() - s[Part::ep] : s.total()).value; }
-  double backward(const RowTime& t) const { return in(t.backward_input) + in(t.backward_weight); }
 
   template <typename F>
   double of_module(const F& f) const {
     double all = 0;
     for (const RowTime& part : times_.mtp()) all += f(part);
     return all;
+  }
+  double module_forward() const {
+    return of_module([&](const RowTime& t) { return in(t.forward); });
   }
   double module_gathered() const {
     return of_module([](const RowTime& t) { return t.gather.value; });
@@ -175,14 +215,15 @@ class ChunkClock {
   /// the head, before the first.
   double gathered_modules(double head) const {
     if (times_.modules == 0) return 0;
-    const double c = of_module([&](const RowTime&t) { return in(t.forward); }), g = module_gathered();
+    const double c = module_forward(), g = module_gathered();
     return beside(head, g) - head + static_cast<double>(times_.modules - 1) * beside(c, g) + c;
   }
   /// The modules' backward under ZeRO-3, from the last down to the first, whose gradients go beside the head's.
-  double sharded_modules(bool gathers) const {
+  template <typename F>
+  double sharded_modules(const F& seconds, bool gathers, bool reduces) const {
     if (!chunk_.head || times_.modules == 0) return 0;
-    const double c = of_module([&](const RowTime& t) { return backward(t); });
-    const double g = gathers ? module_gathered() : 0, r = module_reduced();
+    const double c = of_module(seconds);
+    const double g = gathers ? module_gathered() : 0, r = reduces ? module_reduced() : 0;
     if (times_.modules == 1) return g + c;
     return g + beside(c, g) + static_cast<double>(times_.modules - 2) * beside(c, g + r) + beside(c, r);
   }
@@ -196,8 +237,8 @@ class ChunkClock {
     all += f(times_.head());
     return times_.modules == 0 ? all : all + static_cast<double>(times_.modules) * of_module(f);
   }
-  double outside(Seconds RowTime::*part, bool embedding, bool head) const {
-    return (embedding ? (times_.embedding().*part).value : 0) + (head ? (times_.head().*part).value : 0);
+  double outside(Seconds RowTime::*part) const {
+    return (chunk_.embedding ? (times_.embedding().*part).value : 0) + (chunk_.head ? (times_.head().*part).value : 0);
   }
 
   const Prices& prices_;
@@ -207,33 +248,36 @@ class ChunkClock {
   bool apart_;
 };
 
-ChunkSeconds seconds_of(const ChunkClock& clock, const ChunkClock& overlapping, const Layout& layout,
-                        Count micro_batches, bool lands = false) {
-  const double forward = clock.forward(), input = clock.input(), weight = clock.weight();
+/// Adds the waits for what ZeRO-2 reduces beside work of several micro-batches.
+void wait_for_earlier(const ChunkClock& clock, bool pipelined, bool apart, Count micro_batches, ChunkSeconds& s) {
+  const double m = static_cast<double>(micro_batches), share = (m - 1) / m;
+  Seconds& slot = apart ? s.backward_weight : s.backward_input;
+  const Seconds backward = s.backward_input + s.backward_weight;
+  const double work = (apart ? s.backward_weight : pipelined ? backward : s.forward + backward).value;
+  const auto longer = [&](double reduction) { return clock.beside(work, reduction) - work; };
+  s.waiting = Seconds(pipelined ? longer(share * s.reduction.value) : share * longer(s.reduction.value));
+  slot += s.waiting;
+}
+
+ChunkSeconds seconds_of(const ChunkClock& clock, const Layout& layout, Count micro_batches, bool lands = false) {
   ChunkSeconds s;
-  s.forward = Seconds(forward);
-  s.backward_input = Seconds(input);
-  s.backward_weight = Seconds(weight);
-  const bool apart = ranks(layout, Group::pipeline) > 1 && splits_backward(layout.schedule);
+  s.forward = Seconds(clock.forward());
+  s.backward_input = Seconds(clock.input());
+  s.backward_weight = Seconds(clock.weight());
+  const bool pipelined = ranks(layout, Group::pipeline) > 1, apart = pipelined && splits_backward(layout.schedule);
   if (lands) clock.put_landing(apart, s);
   if (ranks(layout, Group::data) == 1 && ranks(layout, Group::expert_data) == 1) return s;
   if (layout.zero == Zero::weights) {
-    s.forward = Seconds(clock.gathered_forward(false));
-    s.backward_input = Seconds(clock.sharded_backward(layout.reshard) - weight);
-    s.waiting = std::max(Seconds(), s.forward + s.backward_input - Seconds(forward + input));
+    const Seconds work = s.forward + s.backward_input + s.backward_weight;
+    s.forward = Seconds(clock.gathered_forward());
+    clock.put_sharded_backward(layout.reshard, apart, s);
+    s.waiting = std::max(Seconds(), s.forward + s.backward_input + s.backward_weight - work);
     return s;
   }
   s.reduction = Seconds(clock.reduction());
   s.reducing = Seconds(clock.reducing(apart));
-  if (layout.zero != Zero::none) {
-    s.gathering = Seconds(overlapping.gathered_forward(true) - forward);
-    s.gather = Seconds(clock.gather());
-  }
-  if (layout.zero == Zero::gradients) {  // the last micro-batch's pass after its end
-    const double work = forward + input + weight, m = static_cast<double>(micro_batches);
-    s.waiting = Seconds((m - 1) / m * (clock.beside(work, s.reduction.value) - work));
-    s.backward_input += s.waiting;
-  }
+  if (layout.zero != Zero::none) clock.put_gathers(s);
+  if (layout.zero == Zero::gradients) wait_for_earlier(clock, pipelined, apart, micro_batches, s);
   return s;
 }
 
@@ -241,14 +285,14 @@ ChunkSeconds seconds_of(const ChunkClock& clock, const ChunkClock& overlapping, 
 
 ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const Layout& layout, const ModelChunk& chunk,
                            Count micro_batches) {
-  const ChunkClock clock(prices, times, chunk, times.hidden), overlapping(prices, times, chunk, 1);
-  ChunkSeconds s = seconds_of(clock, overlapping, layout, micro_batches, times.lands);
+  const ChunkClock clock(prices, times, chunk, times.hidden);
+  ChunkSeconds s = seconds_of(clock, layout, micro_batches, times.lands);
   s.sending = layout.chunks > 1 ? times.send_of_chunks : times.send;
   s.forward += s.sending;
   s.backward_input += s.sending;
   if (!pairs_experts(layout)) return s;
   const ChunkClock apart(prices, times, chunk, times.hidden, true);
-  const ChunkSeconds alone = seconds_of(apart, overlapping, layout, micro_batches);
+  const ChunkSeconds alone = seconds_of(apart, layout, micro_batches);
   s.paired = {alone.forward, alone.backward_input + alone.backward_weight,
               Seconds(clock.experts(&RowTime::experts_forward)), Seconds(clock.experts(&RowTime::experts_backward))};
   return s;

@@ -37,12 +37,16 @@ struct ChunkSeconds {
 /// How data-parallel exchanges run beside layers, by ZeRO stage:
 ///   0      gradients are all-reduced during the last micro-batch's backward, a layer at a time, as they are ready; in
 ///          schedules that compute gradients of weights apart, during its gradients of weights
-///   1      the same, reduced and scattered; updated weights are gathered during the next step's first forward, the
-///          next layer's while one runs
-///   2      as 1, in every micro-batch: all but the last one's beside the next micro-batch
+///   1      the same, reduced and scattered; updated weights are gathered during the next step's first forward, one
+///          layer after another from the step's begin on
+///   2      as 1, in every micro-batch. On one stage all but the last one's run beside the next micro-batch. In a
+///          pipeline, where another micro-batch's slots may lie between, (m - 1)/m of one run beside every slot of m
+///          that computes gradients of weights: what is left of the micro-batch before, and a part of its own; the
+///          last one's rest follows its layers, as under 1
 ///   3      weights are gathered in every forward and backward, the next layer's while one runs; gradients of a layer
 ///          are reduced during the next one's backward. Embedding and head are one unit, gathered once per micro-batch;
-///          a module that predicts a further token is one like a layer
+///          a module that predicts a further token is one like a layer. Schedules that compute gradients of weights
+///          apart gather beside gradients of inputs, and reduce beside those of weights
 /// Compute of a seconds that overlaps an exchange of b seconds takes max(a, b) + (1 - hidden) min(a, b) with it.
 /// Gradients that go to the host once per step follow their layer's reduction, one layer after another.
 /// Sources: PyTorch DDP (arXiv:2006.15704), FSDP (arXiv:2304.11277); Megatron-Core's distributed optimizer.

@@ -35,6 +35,7 @@ class Clock {
         shared_(ranks(layout, Group::data) > 1),
         experts_shared_(ranks(layout, Group::expert_data) > 1),
         paired_(pairs_experts(layout)),
+        apart_(ranks(layout, Group::pipeline) > 1 && splits_backward(layout.schedule)),
         rates_(rates_of(prices, e)),
         slowed_(slowed_by_memory(prices, plan, rates_, full_)) {}
 
@@ -51,10 +52,9 @@ class Clock {
   void put(const LayerPrice& row, RowTime& t) {
     const bool again_too = plan_.recompute != Recompute::none && !recomputes_block(plan_);
     spend(row.forward, t.forward);
-    spend(row.backward_input, t.backward_input, true);
+    const Seconds left = spend(row.backward_input, t.backward_input, true);
     spend(row.backward_weight, t.backward_weight);
-    const Seconds hidden = hide(row.backward_input, t.backward_weight.total(), t.backward_input);
-    put_off(row.backward_input, hidden, t);
+    hide(row.backward_input, left, t);
     if (again_too) t.backward_input += again(row);
     if (paired_) {
       t.experts_forward = expert_exchange(row.forward);
@@ -68,22 +68,32 @@ class Clock {
     if (experts_shared_) share_out(row.experts, Group::expert_data, Group::expert_data, t);
   }
 
-  /// Transfers to and from the host, beside a row's other work.
+  /// Transfers to and from the host, beside a row's other work; not beside exchanges with experts that can themselves
+  /// run beside another slot's work.
   void travel(const LayerPrice& row, bool runs_again, RowTime& t) const {
     const RowTravel bytes = row_travel(row, plan_, layout_, runs_again);
-    const auto beside_work = [&](Bytes up, Bytes down, Seconds work) {
+    const auto exposed = [&](Bytes up, Bytes down, const Spent& s) {
+      const Seconds work = paired_ ? s.total() - s[Part::ep] : s.total();
       return beside(work, std::max(up, down) / rates_.host.link, rates_.hidden_beside) - work;
     };
     const bool every = sends_every_gradient(layout_);
-    t.forward[Part::offload] = beside_work(bytes.weights, bytes.activations, t.forward.total());
-    t.backward_input[Part::offload] =
-        beside_work(bytes.weights_again + bytes.activations, every ? bytes.gradients : Bytes(), t.backward());
+    t.forward[Part::offload] = exposed(bytes.weights, bytes.activations, t.forward);
+    const Bytes up = bytes.weights_again + bytes.activations, down = every ? bytes.gradients : Bytes();
+    Spent backward = t.backward_input;
+    backward += t.backward_weight;
+    if (apart_) {
+      t.backward_input[Part::offload] = exposed(up, {}, t.backward_input);
+      t.backward_weight[Part::offload] = exposed({}, down, t.backward_weight);
+    } else {
+      t.backward_input[Part::offload] = exposed(up, down, backward);
+    }
     if (!every) t.down = bytes.gradients / rates_.host.link;
   }
 
  private:
-  /// `s` is empty before.
-  void spend(const PassPrice& pass, Spent& s, bool backward = false) {
+  /// `s` is empty before. In backward without the messages that gradients of weights alone wait for. The seconds of the
+  /// pass's own work beside which no exchange runs.
+  Seconds spend(const PassPrice& pass, Spent& s, bool backward = false) {
     const Time& t = full_ ? pass.bound : pass.estimate;
     const WorkTime& work = full_ ? pass.bound_work : pass.estimate_work;
     s.compute = t.compute;
@@ -98,35 +108,42 @@ class Clock {
     }
     const Seconds waiting = full_ ? Seconds() : waiting_for_host(pass, s.total());
     s[Part::host] += waiting;
+    Seconds left = s.total();
+    const Seconds core = s[Part::attention];
     for (const Exchange& e : pass.exchanges) {
-      const bool ring = passes_round(e);
-      s[part_of(e.group)] +=
-          ring ? exposed(e, s[Part::attention], waiting, backward) : (1 - rates_.hidden(e.group)) * seconds(e);
+      const Seconds all = backward ? (1 - for_weights(e)) * seconds(e) : seconds(e);
+      const Seconds waits = passes_round(e) ? std::max(all - left, exposed(e, core, waiting, backward))
+                                            : exposed(all, left, rates_.hidden(e.group));
+      s[part_of(e.group)] += waits;
+      left = left - (all - waits);
     }
+    return left;
+  }
+  static Seconds exposed(Seconds all, Seconds work, double hidden) {
+    return all <= work ? (1 - hidden) * all : all - hidden * work;
   }
 
-  /// Takes from backward what its tensor-parallel exchanges hide beside `weights`, the seconds of gradients of weights.
-  /// Left out: schedules that put these gradients off have nothing there to hide beside.
-  /// Returns what it takes.
-  Seconds hide(const PassPrice& pass, Seconds weights, Spent& s) {
+  /// Takes from backward what its tensor-parallel exchanges hide beside gradients of weights, and books the gathers
+  /// that these alone wait for to them: a schedule that puts the gradients off puts off the gathers, too, and where
+  /// they follow at once the sum is the same. Where they are put off, gradients of inputs hide no more than fits beside
+  /// what is `left` of them, and gathers no more than fits beside gradients of weights.
+  void hide(const PassPrice& pass, Seconds left, RowTime& t) {
+    const Seconds work = t.backward_weight.total(), more = hidden_by_weights(pass, work);
+    const Seconds gathers = seconds_of(pass, &Exchange::for_weights);
+    const double share = gathers > Seconds() ? gathers / seconds_of(pass, &Exchange::beside) : 0;
+    const Seconds exposed = (1 - rates_.hidden_tensor) * gathers - share * more;
+    Seconds &inputs = t.backward_input[Part::tp], &weights = t.backward_weight[Part::tp];
+    inputs = inputs - (apart_ ? std::min((1 - share) * more, left) : (1 - share) * more);
+    if (gathers > Seconds()) weights += std::max(exposed, gathers - work);
+  }
+
+  /// What gradients of weights of `work` seconds hide of tensor-parallel exchanges that run beside them, beyond what is
+  /// hidden anyway.
+  Seconds hidden_by_weights(const PassPrice& pass, Seconds work) {
     if (rates_.hidden_by_weights <= rates_.hidden_tensor) return {};
     const Seconds all = seconds_of(pass, &Exchange::beside);
-    const Seconds hidden = all + weights - beside(all, weights, rates_.hidden_by_weights);
-    const Seconds taken = std::max(Seconds(), hidden - rates_.hidden_tensor * all);
-    s[Part::tp] = s[Part::tp] - taken;
-    return taken;
-  }
-
-  /// Books the gathers that gradients of weights alone wait for to these: a schedule that puts the gradients off puts
-  /// off the gathers, too, and where they follow at once the sum is the same. `hidden`: seconds of all exchanges that
-  /// can run beside gradients of weights, these among them, which are no longer there.
-  void put_off(const PassPrice& pass, Seconds hidden, RowTime& t) {
-    const Seconds gathers = seconds_of(pass, &Exchange::for_weights);
-    if (gathers <= Seconds()) return;
-    const double share = gathers / seconds_of(pass, &Exchange::beside);
-    const Seconds exposed = (1 - rates_.hidden_tensor) * gathers - share * hidden;
-    t.backward_input[Part::tp] = t.backward_input[Part::tp] - exposed;
-    t.backward_weight[Part::tp] += exposed;
+    const Seconds hidden = all + work - beside(all, work, rates_.hidden_by_weights);
+    return std::max(Seconds(), hidden - rates_.hidden_tensor * all);
   }
 
   /// Seconds of the tensor-parallel messages of a kind.
@@ -194,12 +211,18 @@ class Clock {
   const Plan& plan_;
   const Layout& layout_;
   Links& links_;
-  bool full_, shared_, experts_shared_, paired_;
+  bool full_, shared_, experts_shared_, paired_, apart_;
   const Rates& rates_;
   double slowed_;
 };
 
 }  // namespace
+
+double for_weights(const Exchange& e) {
+  return e.group == Group::tensor && e.messages > 0
+             ? static_cast<double>(e.for_weights) / static_cast<double>(e.messages)
+             : 0;
+}
 
 RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward) {
   const double alone = backward ? 1 / static_cast<double>(e.messages) : 0, steps = static_cast<double>(ranks);
@@ -257,6 +280,11 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e) {
   Links links(layout, cluster, rates_of(prices, e).links);
   return row_times(prices, plan, layout, cluster, links, e);
+}
+
+Spent time_again(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
+                 Efficiency e) {
+  return Clock(prices, plan, layout, links, e).again(row);
 }
 
 }  // namespace llmcalc

@@ -84,6 +84,10 @@ constexpr bool passes_round(const Exchange& e) { return e.group == Group::contex
 /// come home.
 RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward);
 
+/// The fraction of an exchange in backward that gradients of weights alone wait for: of tensor-parallel ones. Keys and
+/// values that context-parallel ranks gather are needed by all gradients.
+double for_weights(const Exchange& e);
+
 /// Seconds of exchanges between the ranks of a layout over links at the rates that they reach. Each kind is worked out
 /// when it is first met, where its time is linear in messages and in bytes.
 class Links {
@@ -114,9 +118,16 @@ class Links {
 /// the plan's gradient format, weights in that of training. The head's are those of a copy of the token table, too,
 /// where the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid
 /// sharding also all-reduces each shard over the replicas. What goes to the host and comes from it in every micro-batch
-/// is exposed as calc/offload.hpp has it, that of backward with backward_input.
+/// is exposed as calc/offload.hpp has it, that of backward with backward_input; where a schedule runs gradients of
+/// weights apart, each transfer with the gradients beside which it runs. An exchange inside a layer of e seconds, of
+/// which a fraction `hidden` can run beside the layer's work of w seconds, is exposed for e - hidden min(w, e); of
+/// several each has what the ones before leave of the work.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
                    Efficiency e);
+
+/// The forward work of a row that backward does again, where it does: part of its backward_input.
+Spent time_again(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
+                 Efficiency e);
 
 }  // namespace llmcalc

@@ -14,18 +14,39 @@ HeldRows held_by(const Prices& prices, const Partition& partition, const Pipelin
   return rows;
 }
 
+Sharing sharing_of(const Layout& layout, const Cluster& cluster, const Pipeline& p, double hidden) {
+  return {.zero = layout.zero,
+          .shared = ranks(layout, Group::data) > 1 || ranks(layout, Group::expert_data) > 1,
+          .reshard = layout.reshard,
+          .apart = p.ranks > 1 && splits_backward(p.schedule),
+          .level = outermost_level(cluster, layout, Group::data),
+          .fraction = hidden,
+          .micro_batches = micro_batches_per_direction(p),
+          .pipelined = p.ranks > 1,
+          .pairs = pairs_experts(layout)};
+}
+
 /// Puts a step's tasks on a timeline.
 class StepBuilder {
  public:
   StepBuilder(Timeline& timeline, PipelineTasks& tasks, const StepSeconds& s)
-      : timeline_(timeline), tasks_(tasks), s_(s), last_(micro_batches_per_direction(s.pipeline) - 1) {}
+      : timeline_(timeline),
+        tasks_(tasks),
+        s_(s),
+        last_(micro_batches_per_direction(s.pipeline) - 1),
+        slots_(timeline, s_.pipeline, s_.chunks, s_.sharing),
+        begins_(s.chunks.size()) {}
 
   Seconds build() {
-    add_slots();
     for (Count r = 0; r < s_.pipeline.ranks; ++r) add_gathers(r);
+    add_slots();
     timeline_.run();  // when the last backwards end: their order is that of the reductions
-    for (Count r = 0; r < s_.pipeline.ranks; ++r) add_sums(r);
-    for (Count r = 0; r < s_.pipeline.ranks; ++r) add_update(r);
+    std::vector<RankSums> sums;
+    for (Count r = 0; r < s_.pipeline.ranks; ++r) sums.push_back(add_sums(r));
+    if (s_.sharing.fraction < 1) timeline_.run();
+    for (const RankSums& r : sums) put_off(r);
+    for (Count r = 0; r < s_.pipeline.ranks; ++r) add_rest(r, sums[static_cast<std::size_t>(r)]);
+    for (Count r = 0; r < s_.pipeline.ranks; ++r) add_update(r, sums[static_cast<std::size_t>(r)]);
     return timeline_.run().value();
   }
 
@@ -33,7 +54,18 @@ class StepBuilder {
   struct Local {
     Count index, chunk;
   };
-  const ChunkSeconds& seconds(Count chunk) const { return s_.chunks[static_cast<std::size_t>(chunk)]; }
+  /// A task and what it waits for.
+  struct Follower {
+    std::size_t task, first;
+  };
+  /// The sums of a rank's gradients, and their way to the host.
+  struct RankSums {
+    std::vector<Follower> reductions{}, landings{};
+    std::vector<std::size_t> ends{};  ///< of the chunks' last slots
+    std::size_t summed = 0;           ///< the mark behind all reductions
+    std::optional<std::size_t> landed{};
+  };
+  const std::vector<ChunkUnit>& units(Count chunk) const { return s_.chunks[static_cast<std::size_t>(chunk)].units; }
   /// A rank's chunks in the order of the model, in which it runs them first.
   std::vector<Local> chunks(Count rank) const {
     std::vector<Local> all;
@@ -43,55 +75,63 @@ class StepBuilder {
     return all;
   }
 
-  /// When a chunk of a rank can begin, by the weights that come: all are there at `end`.
-  Seconds ready(const Local& chunk, Seconds before, Seconds end) const {
-    const Seconds soonest = before + seconds(chunk.chunk).gathering;
-    return soonest + (1 - s_.hidden) * (end - soonest);
+  std::size_t add(const TaskStream& stream, TaskKind kind, Seconds duration = {}, Count chunk = -1, Count unit = -1) {
+    Task t{.stream = timeline_.stream(stream), .kind = kind, .chunk = chunk};
+    t.duration = duration;
+    t.unit = unit;
+    return timeline_.add(t);
   }
+  TaskStream sharing(Count rank) const { return {.rank = rank, .lane = Lane::sharing, .level = s_.sharing.level}; }
+
   Seconds gathered(Count rank) const {
     Seconds all;
-    for (const Local& c : chunks(rank)) all += seconds(c.chunk).gather;
+    for (const Local& c : chunks(rank))
+      for (const ChunkUnit& u : units(c.chunk)) all += u.gather;
     return all;
   }
 
-  /// The order of an automatic schedule depends on when chunks are ready: when the gathers below let them.
-  void add_slots() {
-    std::vector<ChunkTime> times;
-    for (std::size_t q = 0; q < s_.chunks.size(); ++q)
-      times.push_back(chunk_time(s_.chunks, static_cast<Count>(q), s_.pipeline.schedule, s_.hidden));
-    std::vector<Seconds> begins(s_.chunks.size());
-    for (Count r = 0; r < s_.pipeline.ranks; ++r) {
-      Seconds before;
-      for (const Local& c : chunks(r)) {
-        begins[static_cast<std::size_t>(c.chunk)] = ready(c, before, gathered(r));
-        before += seconds(c.chunk).gather;
-      }
+  /// By how much a chunk's first forward is longer than its work, if its weights begin to come when it begins.
+  Seconds delay(const std::vector<ChunkUnit>& units) {
+    Seconds come, run, longest;
+    for (const ChunkUnit& u : units) {
+      come += u.gather;
+      longest = std::max(longest, come - run);
+      run += slots_.forward_of(u);
     }
-    add_pipeline(timeline_, tasks_, s_.pipeline, {times, s_.sends, begins});
-  }
-
-  std::size_t add(const TaskStream& stream, TaskKind kind, Count chunk, Seconds duration) {
-    Task t{.stream = timeline_.stream(stream), .kind = kind, .chunk = chunk};
-    t.duration = duration;
-    return timeline_.add(t);
+    return longest;
   }
 
   void add_gathers(Count rank) {
+    if (!s_.sharing.shared || s_.sharing.zero == Zero::none || s_.sharing.zero == Zero::weights) return;
+    const Seconds all = gathered(rank);
     Seconds before;
-    std::vector<std::size_t> gathers;
-    for (const Local& c : chunks(rank))
-      if (const Seconds gather = seconds(c.chunk).gather; gather > Seconds())
-        gathers.push_back(add(sharing_stream(rank), TaskKind::gather_weights, c.chunk, gather));
     for (const Local& c : chunks(rank)) {
-      const Seconds end = gathered(rank);
-      if (!gathers.empty()) timeline_.wait_for(tasks_.forward(c.index, 0), gathers.back(), end - ready(c, before, end));
-      before += seconds(c.chunk).gather;
+      const Seconds soonest = before + delay(units(c.chunk)), later = (1 - s_.sharing.fraction) * (all - soonest);
+      begins_[static_cast<std::size_t>(c.chunk)] = soonest + later;
+      for (const ChunkUnit& u : units(c.chunk)) {
+        std::optional<Ahead>& wait = slots_.gathered(c.index).emplace_back();
+        before += u.gather;
+        if (u.gather <= Seconds() && &u != units(c.chunk).data()) continue;
+        const TaskKind kind = u.gather > Seconds() ? TaskKind::gather_weights : TaskKind::mark;
+        wait = {add(sharing(rank), kind, u.gather, c.chunk, u.number), Seconds() - later};
+      }
     }
+  }
+
+  /// The order of an automatic schedule depends on when chunks are ready: when the gathers let them.
+  void add_slots() {
+    std::vector<ChunkTime> times;
+    for (std::size_t q = 0; q < s_.chunks.size(); ++q) times.push_back(slots_.times(static_cast<Count>(q)));
+    SlotMaker maker;
+    maker.put = [this](Timeline&, Count rank, const Slot& slot, const Task& whole) {
+      return slots_.put(rank, slot, whole);
+    };
+    add_pipeline(timeline_, tasks_, s_.pipeline, {times, s_.sends, begins_}, maker);
   }
 
   /// The task with which a chunk's last backward ends.
   std::size_t last_of(const Local& c) {
-    const std::size_t gradients = tasks_.gradients(c.index, last_), weights = tasks_.weights(c.index, last_);
+    const std::size_t gradients = tasks_.gradients(c.index, last_).end, weights = tasks_.weights(c.index, last_).end;
     return timeline_.tasks()[gradients].end > timeline_.tasks()[weights].end ? gradients : weights;
   }
 
@@ -103,86 +143,84 @@ class StepBuilder {
     return all;
   }
 
-  bool lands(Count rank) const {
-    const std::vector<Local> all = chunks(rank);
-    return std::any_of(all.begin(), all.end(), [&](const Local& c) { return seconds(c.chunk).down > Seconds(); });
-  }
-
-  /// By how much a rank's reductions are later than they could be: by what could be hidden and is not.
-  Seconds held_back(Count rank) {
-    Seconds network, last, all;
+  /// Adds the reductions and their way to the host as soon as can be.
+  RankSums add_sums(Count rank) {
+    RankSums sums;
+    const auto follow = [&](std::vector<Follower>& all, std::size_t task, std::size_t first) {
+      timeline_.wait_for(task, first);
+      all.push_back({task, first});
+      return task;
+    };
     for (const Local& c : by_end(rank)) {
-      const ChunkSeconds& s = seconds(c.chunk);
-      last = timeline_.tasks()[last_of(c)].end;
-      network = std::max(network + s.reduction, last + s.reducing);
-      all += s.reduction;
-    }
-    return (1 - s_.hidden) * (all - (network - last));
-  }
-
-  void add_sums(Count rank) {
-    const Seconds later = held_back(rank);
-    std::vector<std::size_t> ends;
-    for (const Local& c : by_end(rank)) {
-      const ChunkSeconds& s = seconds(c.chunk);
-      ends.push_back(last_of(c));
-      if (s.reduction <= Seconds()) continue;
-      done_.push_back(add(sharing_stream(rank), TaskKind::reduce_gradients, c.chunk, s.reduction));
-      timeline_.wait_for(done_.back(), ends.back(), s.reduction - s.reducing - later);
-    }
-    if (lands(rank)) add_landing(rank, later);
-    done_.insert(done_.end(), ends.begin(), ends.end());
-    const Seconds sums = s_.sums[static_cast<std::size_t>(rank)];
-    if (sums <= Seconds()) return;
-    const std::size_t rest = add(sharing_stream(rank), TaskKind::reduce_gradients, -1, sums);
-    for (const std::size_t end : ends) timeline_.wait_for(rest, end);
-    done_.push_back(rest);
-  }
-
-  /// Adds the transfers of a rank's gradients to the host. Its chunks' gradients are reduced one after another.
-  void add_landing(Count rank, Seconds later) {
-    const std::vector<Local> order = by_end(rank);
-    const Seconds held = later + (1 - s_.hidden) * unhidden_landing(order);
-    std::vector<std::size_t> ends;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const ChunkSeconds& s = seconds(order[i].chunk);
-      ends.push_back(last_of(order[i]));
-      const std::size_t task = add(host_stream(rank), TaskKind::offload_gradients, order[i].chunk, s.down);
-      timeline_.wait_for(task, ends[i], s.down - s.landing - held);
-      Seconds reduced = s.passing;  // from the end of an earlier chunk's reduction
-      for (std::size_t j = i; j-- > 0;) {
-        const ChunkSeconds& before = seconds(order[j].chunk);
-        timeline_.wait_for(task, ends[j], s.down - reduced - before.reducing - held);
-        reduced += before.reduction;
+      sums.ends.push_back(last_of(c));
+      for (std::size_t k = units(c.chunk).size(); k-- > 0;) {
+        const ChunkUnit& u = units(c.chunk)[k];
+        std::size_t ready = slots_.unit_ends(c.index)[k];
+        if (u.reduce > Seconds() && s_.sharing.zero != Zero::weights)
+          ready = follow(sums.reductions, add(sharing(rank), TaskKind::reduce_gradients, u.reduce, c.chunk, u.number),
+                         ready);
+        if (u.down > Seconds())
+          follow(sums.landings, add({rank, Lane::to_host}, TaskKind::offload_gradients, u.down, c.chunk, u.number),
+                 ready);
       }
     }
-  }
-  /// Seconds of the transfers to the host that run beside other work at full overlap.
-  Seconds unhidden_landing(const std::vector<Local>& order) {
-    Seconds network, host, all;
-    for (const Local& c : order) {
-      const ChunkSeconds& s = seconds(c.chunk);
-      const Seconds end = timeline_.tasks()[last_of(c)].end;
-      host = std::max({host + s.down, network + s.passing, end + s.landing});
-      network = std::max(network + s.reduction, end + s.reducing);
-      all += s.down;
-    }
-    return all - std::max(Seconds(), host - network);
+    sums.summed = add(sharing(rank), TaskKind::mark);
+    for (const std::size_t end : sums.ends) timeline_.wait_for(sums.summed, end);
+    if (sums.landings.empty()) return sums;
+    sums.landed = add({rank, Lane::to_host}, TaskKind::mark);
+    timeline_.wait_for(*sums.landed, sums.summed);
+    return sums;
   }
 
-  void add_update(Count rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    const std::size_t task = add(compute_stream(rank), TaskKind::optimizer, -1, s_.updates[r]);
+  Seconds seconds_of(const std::vector<Follower>& all) const {
+    Seconds sum;
+    for (const Follower& f : all) sum += timeline_.tasks()[f.task].duration;
+    return sum;
+  }
+  Seconds end_of(std::size_t task) const { return timeline_.tasks()[task].end; }
+
+  /// Puts off what a rank sums, and its way to the host, by what could be hidden of them and is not. On a timeline that
+  /// has run.
+  void put_off(const RankSums& r) {
+    const double exposed = 1 - s_.sharing.fraction;
+    if (exposed <= 0) return;
+    Seconds last;
+    for (const std::size_t end : r.ends) last = std::max(last, end_of(end));
+    const Seconds later = exposed * (seconds_of(r.reductions) - (end_of(r.summed) - last));
+    for (const Follower& f : r.reductions) timeline_.wait_for(f.task, f.first, Seconds() - later);
+    for (const std::size_t end : r.ends) timeline_.wait_for(r.summed, end, Seconds() - later);
+    if (!r.landed) return;
+    const Seconds more = exposed * (seconds_of(r.landings) - (end_of(*r.landed) - end_of(r.summed)));
+    for (const Follower& f : r.landings) {
+      const bool reduced = timeline_.tasks()[f.first].kind == TaskKind::reduce_gradients;
+      timeline_.wait_for(f.task, f.first, Seconds() - more - (reduced ? Seconds() : later));
+    }
+    timeline_.wait_for(*r.landed, r.summed, Seconds() - more);
+  }
+
+  /// The sums that follow, and what all optimizers wait for.
+  void add_rest(Count rank, const RankSums& r) {
+    done_.push_back(r.summed);
+    const Seconds sums = s_.sums[static_cast<std::size_t>(rank)];
+    if (sums > Seconds()) done_.push_back(add(sharing(rank), TaskKind::reduce_gradients, sums));
+  }
+
+  void add_update(Count rank, const RankSums& r) {
+    const auto i = static_cast<std::size_t>(rank);
+    const std::size_t task = add({.rank = rank}, TaskKind::optimizer, s_.updates[i]);
     for (const std::size_t other : done_) timeline_.wait_for(task, other);
-    if (s_.on_host[r] <= Seconds()) return;
-    const std::size_t host = add(host_stream(rank), TaskKind::update_on_host, -1, s_.on_host[r]);
+    if (s_.on_host[i] <= Seconds()) return;
+    const std::size_t host = add({rank, Lane::host}, TaskKind::update_on_host, s_.on_host[i]);
     for (const std::size_t other : done_) timeline_.wait_for(host, other);
+    if (r.landed) timeline_.wait_for(host, *r.landed);
   }
 
   Timeline& timeline_;
   PipelineTasks& tasks_;
   const StepSeconds& s_;
-  Count last_;                     ///< micro-batch of a direction
+  Count last_;  ///< micro-batch of a direction
+  SlotEvents slots_;
+  std::vector<Seconds> begins_;    ///< by model chunk: when its first forward can begin, by its weights
   std::vector<std::size_t> done_;  ///< what all optimizers wait for
 };
 
@@ -193,9 +231,9 @@ StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& l
   const RowTimes rows = row_times(prices, plan, layout, cluster, e);
   StepSeconds s;
   s.pipeline = pipeline_of(plan, layout);
-  s.hidden = rows.hidden;
+  s.sharing = sharing_of(layout, cluster, s.pipeline, rows.hidden);
   for (Count q = 0; q < partition.size(); ++q)
-    s.chunks.push_back(chunk_seconds(prices, rows, layout, partition[q], micro_batches_per_direction(s.pipeline)));
+    s.chunks.push_back(chunk_units(prices, rows, plan, layout, cluster, partition[q], e));
   s.sends.assign(s.chunks.size() - 1, send_seconds(prices, layout, cluster, e));
   const RankEnd end(prices, plan, layout, cluster, e, s.pipeline);
   for (Count r = 0; r < s.pipeline.ranks; ++r) {
@@ -203,7 +241,7 @@ StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& l
     s.sums.push_back(end.sums(held).total());
     const UpdateSeconds update = end.updating(held);
     s.updates.push_back(update.device);
-    s.on_host.push_back(beside(update.host, update.weights, s.hidden));
+    s.on_host.push_back(beside(update.host, update.weights, rows.hidden));
   }
   return s;
 }

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <string_view>
 #include <vector>
 
 #include "calc/step_events.hpp"
+#include "report/trace_names.hpp"
 #include "report/trace_text.hpp"
 
 namespace llmcalc {
@@ -17,54 +16,9 @@ namespace {
 /// Whole nanoseconds, so that events which follow each other do not overlap by rounding.
 std::int64_t nanoseconds(Seconds s) { return std::llround(1e9 * s.value); }
 
-std::string slot_name(std::string_view letter, Count micro_batch) {
-  return fmt::format("{}{}", letter, micro_batch + 1);
-}
-
-std::string task_name(const Task& t) {
-  switch (t.kind) {
-    case TaskKind::forward:
-      return slot_name("F", t.micro_batch);
-    case TaskKind::backward:
-    case TaskKind::backward_input:
-      return slot_name("B", t.micro_batch);
-    case TaskKind::backward_weight:
-      return slot_name("W", t.micro_batch);
-    case TaskKind::forward_and_backward:
-      return slot_name("F", t.micro_batch) + " " + slot_name("B", t.backward_micro_batch);
-    case TaskKind::send_activation:
-      return "send " + slot_name("F", t.micro_batch);
-    case TaskKind::send_gradient:
-      return "send " + slot_name("B", t.micro_batch);
-    case TaskKind::gather_weights:
-      return "gather weights";
-    case TaskKind::reduce_gradients:
-      return t.chunk < 0 ? "sum shared gradients" : "reduce gradients";
-    case TaskKind::offload_gradients:
-      return "gradients to the host";
-    case TaskKind::update_on_host:
-      return "optimizer on the host";
-    case TaskKind::optimizer:
-      break;
-  }
-  return "optimizer";
-}
-
-std::string_view category(TaskKind k) {
-  constexpr std::array names{
-      "forward",           "backward",      "backward_input", "backward_weight",  "forward_and_backward",
-      "send_activation",   "send_gradient", "gather_weights", "reduce_gradients", "optimizer",
-      "offload_gradients", "update_on_host"};
-  return names[static_cast<std::size_t>(k)];
-}
-
-/// Chunk and micro-batch of a task, counted from 1; of what runs backward beside a forward, too.
+/// Chunk and micro-batch of a slot, counted from 1; of what runs backward beside a forward, too.
 std::string arguments(const Task& t) {
-  if (t.chunk < 0) return "{}";
-  const bool whole = t.kind == TaskKind::gather_weights || t.kind == TaskKind::reduce_gradients ||
-                     t.kind == TaskKind::offload_gradients;
-  std::string s = fmt::format("{{\"chunk\":{}", t.chunk + 1);
-  if (!whole) s += fmt::format(",\"micro_batch\":{}", t.micro_batch + 1);
+  std::string s = fmt::format("{{\"chunk\":{},\"micro_batch\":{}", t.chunk + 1, t.micro_batch + 1);
   if (t.kind == TaskKind::forward_and_backward)
     s += fmt::format(",\"backward_chunk\":{},\"backward_micro_batch\":{}", t.backward_chunk + 1,
                      t.backward_micro_batch + 1);
@@ -90,12 +44,12 @@ class TraceRows {
   }
   std::size_t rows(std::size_t stream) const { return rows_[stream].size(); }
 
-  /// Threads in the order in which they are to be seen.
+  /// Threads in the order in which they are to be seen, slots before them.
   Count thread(std::size_t stream, std::size_t row) const {
-    constexpr Count most_rows = 1000;
+    constexpr Count most_rows = 1000, most_levels = 4;
     const TaskStream& s = streams_[stream];
-    const Count kind = s.host ? 4 : !s.network ? 0 : !s.overlapping ? 1 : s.backward ? 3 : 2;
-    return most_rows * kind + static_cast<Count>(row);
+    const Count lane = 2 * static_cast<Count>(s.lane) + (s.backward ? 1 : 0);
+    return 1 + most_rows * (most_levels * lane + s.level) + static_cast<Count>(row);
   }
 
  private:
@@ -103,52 +57,68 @@ class TraceRows {
   std::vector<std::vector<std::int64_t>> rows_;  ///< by stream and row: the end of its last event
 };
 
-std::string_view stream_name(const TaskStream& s) {
-  if (s.host) return "host";
-  if (!s.network) return "compute";
-  if (!s.overlapping) return "data parallel";
-  return s.backward ? "to the stage before" : "to the next stage";
+/// The tasks of a step, on a timeline that has run.
+struct TracedStep {
+  Timeline timeline{};
+  PipelineTasks tasks{};
+  Count layers = 0;
+
+  explicit TracedStep(const Request& r) {
+    const Cluster& cluster = r.hardware->cluster;
+    const Prices prices = price(r.model.arch, r.plan, r.layout, cluster.device);
+    const Partition cut = partition(prices, r.plan, r.layout, cluster);
+    const Efficiency e = prices.estimated ? Efficiency::estimated : Efficiency::full;
+    layers = whole_model(prices.kinds).layers();
+    add_step(timeline, tasks, step_seconds(prices, r.plan, r.layout, cluster, cut, e));
+  }
+  const TaskStream& stream(const Task& t) const { return timeline.streams()[t.stream]; }
+};
+
+void put_slots(TraceText& text, const TracedStep& step) {
+  for (const SlotFrame& f : step.tasks.frames()) {
+    const Task &begin = step.timeline.tasks()[f.tasks.begin], &end = step.timeline.tasks()[f.tasks.end];
+    const std::int64_t start = nanoseconds(begin.start);
+    text.event(slot_name(f.slot), task_category(f.slot), {step.stream(begin).rank, 0}, start,
+               nanoseconds(end.end) - start, arguments(f.slot));
+  }
 }
 
-void put_task(TraceText& text, const Task& t, const TracePlace& at) {
-  const std::int64_t start = nanoseconds(t.start), end = nanoseconds(t.end);
-  text.event(task_name(t), category(t.kind), at, start, end - start, arguments(t));
+void put_tasks(TraceText& text, const TracedStep& step, TraceRows& rows) {
+  std::vector<const Task*> tasks;
+  for (const Task& t : step.timeline.tasks())
+    if (t.duration > Seconds()) tasks.push_back(&t);
+  std::stable_sort(tasks.begin(), tasks.end(), [](const Task* a, const Task* b) { return a->start < b->start; });
+  for (const Task* t : tasks) {
+    const TaskStream& s = step.stream(*t);
+    const std::int64_t start = nanoseconds(t->start);
+    text.event(task_name(*t, s, step.layers), task_category(*t), {s.rank, rows.thread(t->stream, rows.of(*t))}, start,
+               nanoseconds(t->end) - start, "");
+  }
 }
 
-/// The tasks of the step, on a timeline that has run.
-void put_step(Timeline& timeline, const Request& r) {
-  const Cluster& cluster = r.hardware->cluster;
-  const Prices prices = price(r.model.arch, r.plan, r.layout, cluster.device);
-  const Partition cut = partition(prices, r.plan, r.layout, cluster);
-  const Efficiency e = prices.estimated ? Efficiency::estimated : Efficiency::full;
-  PipelineTasks tasks;
-  add_step(timeline, tasks, step_seconds(prices, r.plan, r.layout, cluster, cut, e));
+void put_thread(TraceText& text, const TracePlace& at, const std::string& name) {
+  text.metadata("thread_name", at, "name", fmt::format("\"{}\"", name));
+  text.metadata("thread_sort_index", at, "sort_index", fmt::format("{}", at.thread));
 }
 
 }  // namespace
 
 std::string step_trace(const Request& r) {
-  Timeline timeline;
-  put_step(timeline, r);
-  std::vector<const Task*> tasks;
-  for (const Task& t : timeline.tasks())
-    if (t.duration > Seconds()) tasks.push_back(&t);
-  std::stable_sort(tasks.begin(), tasks.end(), [](const Task* a, const Task* b) { return a->start < b->start; });
-  const std::span<const TaskStream> streams = timeline.streams();
+  const TracedStep step(r);
+  const std::span<const TaskStream> streams = step.timeline.streams();
   TraceRows rows(streams);
   TraceText text;
-  for (const Task* t : tasks) put_task(text, *t, {streams[t->stream].rank, rows.thread(t->stream, rows.of(*t))});
-  for (Count rank = 0; rank < ranks(r.layout, Group::pipeline); ++rank) {
-    text.metadata("process_name", {rank, 0}, "name",
-                  fmt::format("\"stage {} of {}\"", rank + 1, ranks(r.layout, Group::pipeline)));
+  put_slots(text, step);
+  put_tasks(text, step, rows);
+  const Count stages = ranks(r.layout, Group::pipeline);
+  for (Count rank = 0; rank < stages; ++rank) {
+    text.metadata("process_name", {rank, 0}, "name", fmt::format("\"stage {} of {}\"", rank + 1, stages));
     text.metadata("process_sort_index", {rank, 0}, "sort_index", fmt::format("{}", rank));
+    put_thread(text, {rank, 0}, "slots");
   }
   for (std::size_t s = 0; s < streams.size(); ++s)
-    for (std::size_t row = 0; row < rows.rows(s); ++row) {
-      const Count thread = rows.thread(s, row);
-      text.metadata("thread_name", {streams[s].rank, thread}, "name", fmt::format("\"{}\"", stream_name(streams[s])));
-      text.metadata("thread_sort_index", {streams[s].rank, thread}, "sort_index", fmt::format("{}", thread));
-    }
+    for (std::size_t row = 0; row < rows.rows(s); ++row)
+      put_thread(text, {streams[s].rank, rows.thread(s, row)}, stream_name(streams[s]));
   return std::move(text).whole();
 }
 

@@ -16,8 +16,9 @@ void TraceText::metadata(std::string_view what, const TracePlace& at, std::strin
 
 void TraceText::event(std::string_view name, std::string_view category, const TracePlace& at, std::int64_t start,
                       std::int64_t duration, std::string_view arguments) {
-  line(fmt::format(R"({{"name":"{}","cat":"{}","ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})", name,
-                   category, at.process, at.thread, microseconds(start), microseconds(duration), arguments));
+  const std::string args = arguments.empty() ? "" : fmt::format(R"(,"args":{})", arguments);
+  line(fmt::format(R"({{"name":"{}","cat":"{}","ph":"X","pid":{},"tid":{},"ts":{},"dur":{}{}}})", name, category,
+                   at.process, at.thread, microseconds(start), microseconds(duration), args));
 }
 
 void TraceText::counter(std::string_view name, Count process, std::int64_t at, std::string_view values) {

@@ -19,7 +19,7 @@ class TraceText {
   /// "process_name", "thread_sort_index" and the like of a row; `value` is JSON.
   void metadata(std::string_view what, const TracePlace& at, std::string_view key, const std::string& value);
   /// Work at a place from `start` on, in whole nanoseconds, so that events which follow each other do not
-  /// overlap by rounding. `arguments` is a JSON object.
+  /// overlap by rounding. `arguments` is a JSON object, or empty.
   void event(std::string_view name, std::string_view category, const TracePlace& at, std::int64_t start,
              std::int64_t duration, std::string_view arguments);
   /// Numbers from a moment on, drawn as curves; `values` is a JSON object.

@@ -125,9 +125,22 @@ void KeySearch::search_run(const Run& run) {
   }
 }
 
+/// Forgets what depends on whether schedules run gradients of weights apart: what ZeRO stages wait for in a slot, and
+/// what is hidden inside layers or beside transfers.
+void KeySearch::change_splitting(bool splits) {
+  if (splits == splits_) return;
+  splits_ = splits;
+  sharded_.fill(false);
+  const auto hides = [](const Rates& r) { return r.hidden_by_weights > r.hidden_tensor; };
+  if (!plan_.offload.any() && !hides(prices_->bound_rates) && !hides(prices_->estimated_rates)) return;
+  forget_rows();
+  staging_ = nullptr;
+}
+
 /// The partition for a schedule, and its chunks' bytes and seconds; schedules that hold the same chunks share it.
 void KeySearch::price_staging(const Pipeline& p) {
   const bool is_v = p.schedule == Schedule::zb_v;
+  change_splitting(splits_backward(p.schedule));
   if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v) return;
   if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no token table of its own
   staging_chunks_ = p.chunks;

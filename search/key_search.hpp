@@ -38,6 +38,7 @@ class KeySearch {
   void forget_rows();
   void search_stages();
   void search_run(const Run& run);
+  void change_splitting(bool splits);
   void price_staging(const Pipeline& p);
   void price_ranks(const Pipeline& p);
   void price_classes(Zero zero);
@@ -72,6 +73,7 @@ class KeySearch {
   Staging* staging_ = nullptr;
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
+  bool splits_ = false;  // schedules run gradients of weights apart
   std::vector<PricedClass> classes_;
   std::array<bool, 4> sharded_{};  // whether classes have seconds of a ZeRO stage
   std::vector<HeldSums> held_;     // of the kinds of ranks

@@ -29,7 +29,7 @@ void Timeline::order_streams() {
   last_.assign(streams_.size(), none);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     std::size_t& last = last_[tasks_[i].stream];
-    if (last != none && !streams_[tasks_[i].stream].overlapping) all_.push_back({last, i, {}});
+    if (last != none && streams_[tasks_[i].stream].takes_turns()) all_.push_back({last, i, {}});
     last = i;
   }
 }

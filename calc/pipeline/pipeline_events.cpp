@@ -3,20 +3,23 @@
 #include "calc/pipeline/events.hpp"
 
 namespace llmcalc {
-namespace {
 
 struct PipelineBuilder {
   Timeline& timeline;
   PipelineTasks& tasks;
   const Pipeline& p;
   const PipelineTimes& t;
-  std::span<const Count> levels;
+  const SlotMaker& maker;
 
   Count direction(Count local) const { return directions(p) == 2 ? local : 0; }
   /// A micro-batch's number among those of its direction.
   Count in_direction(Count i) const { return i % micro_batches_per_direction(p); }
   Count in_all(Count i, Count direction) const { return i + direction * micro_batches_per_direction(p); }
 
+  SlotTasks one_task(const Task& task) const {
+    const std::size_t number = timeline.add(task);
+    return {number, number};
+  }
   void add_slot(Count rank, const Slot& s);
   void add_sends(ChunkPlace at);
   void add_send(TaskKind kind, ChunkPlace from, ChunkPlace to, Count micro_batch);
@@ -32,7 +35,8 @@ void PipelineBuilder::add_slot(Count rank, const Slot& s) {
   task.backward_micro_batch = gradient_micro_batch(s);
   task.duration = Seconds(slot_seconds(s.kind, node, other));
   if (runs_forward(s.kind)) task.ready = Seconds(node.ready);
-  const std::size_t number = timeline.add(task);
+  const SlotTasks number = maker.put ? maker.put(timeline, rank, s, task) : one_task(task);
+  tasks.frames_.push_back({task, number});
   const Count i = in_direction(s.micro_batch), j = in_direction(gradient_micro_batch(s));
   if (runs_forward(s.kind)) tasks.forward(chunk_index(p, at), i) = number;
   if (runs_backward(s.kind)) tasks.gradients(chunk_index(p, gradient), j) = number;
@@ -43,18 +47,18 @@ void PipelineBuilder::add_slot(Count rank, const Slot& s) {
 void PipelineBuilder::add_send(TaskKind kind, ChunkPlace from, ChunkPlace to, Count micro_batch) {
   const bool backward = kind == TaskKind::send_gradient;
   const ChunkNode node = chunk_node(p, t, to);
-  const auto task = [&](ChunkPlace at) -> std::size_t {
+  const auto task = [&](ChunkPlace at) {
     return backward ? tasks.gradients(chunk_index(p, at), micro_batch) : tasks.forward(chunk_index(p, at), micro_batch);
   };
-  if (from.rank == to.rank) return timeline.wait_for(task(to), task(from));
+  if (from.rank == to.rank) return timeline.wait_for(task(to).begin, task(from).end);
   const Count chunk = model_chunk(p, from.rank, from.local), boundary = backward ? chunk - 1 : chunk;
-  const Count level = levels.empty() ? 0 : levels[static_cast<std::size_t>(boundary)];
-  Task send{timeline.stream({from.rank, true, level, backward, true}), kind, chunk,
+  const Count level = maker.levels.empty() ? 0 : maker.levels[static_cast<std::size_t>(boundary)];
+  Task send{timeline.stream({from.rank, Lane::messages, level, backward}), kind, chunk,
             in_all(micro_batch, direction(from.local))};
   send.duration = Seconds(backward ? node.from_after : node.from_before);
   const std::size_t number = timeline.add(send);
-  timeline.wait_for(number, task(from));
-  timeline.wait_for(task(to), number);
+  timeline.wait_for(number, task(from).end);
+  timeline.wait_for(task(to).begin, number);
 }
 
 void PipelineBuilder::add_sends(ChunkPlace at) {
@@ -62,25 +66,23 @@ void PipelineBuilder::add_sends(ChunkPlace at) {
   for (Count i = 0; i < micro_batches_per_direction(p); ++i) {
     if (chunk < last) add_send(TaskKind::send_activation, at, chunk_place(p, chunk + 1, d), i);
     if (chunk > 0) add_send(TaskKind::send_gradient, at, chunk_place(p, chunk - 1, d), i);
-    const std::size_t forward = tasks.forward(chunk_index(p, at), i),
-                      gradients = tasks.gradients(chunk_index(p, at), i);
-    const std::size_t weights = tasks.weights(chunk_index(p, at), i);
-    timeline.wait_for(gradients, forward);
-    if (weights != gradients) timeline.wait_for(weights, gradients);
+    const SlotTasks forward = tasks.forward(chunk_index(p, at), i), gradients = tasks.gradients(chunk_index(p, at), i),
+                    weights = tasks.weights(chunk_index(p, at), i);
+    timeline.wait_for(gradients.begin, forward.end);
+    if (weights.end != gradients.end) timeline.wait_for(weights.begin, gradients.end);
   }
 }
-
-}  // namespace
 
 void PipelineTasks::resize(const Pipeline& p) {
   chunks_ = p.ranks * p.chunks;
   micro_batches_ = micro_batches_per_direction(p);
-  tasks_.assign(static_cast<std::size_t>(3 * chunks_ * micro_batches_), 0);
+  tasks_.assign(static_cast<std::size_t>(3 * chunks_ * micro_batches_), {});
+  frames_.clear();
 }
 
 void add_pipeline(Timeline& timeline, PipelineTasks& tasks, const Pipeline& p, const PipelineTimes& t,
-                  std::span<const Count> levels) {
-  PipelineBuilder builder{timeline, tasks, p, t, levels};
+                  const SlotMaker& maker) {
+  PipelineBuilder builder{timeline, tasks, p, t, maker};
   tasks.resize(p);
   if (automatic(p.schedule)) whole_makespan(p, t, tasks.room_);
   for (Count rank = 0; rank < p.ranks; ++rank) {

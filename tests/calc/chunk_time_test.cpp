@@ -118,14 +118,16 @@ TEST_CASE("Where gradients of weights are computed apart, they are ready while t
   }
 }
 
-TEST_CASE("Updated weights come one unit ahead of the first forward", "[cluster][chunk_time]") {
+TEST_CASE("Updated weights come one unit after another, and a unit's forward waits for its own",
+          "[cluster][chunk_time]") {
   Cases cases(12);
   for (int i = 0; i < 500; ++i) {
     const Sample s = sample(cases);
-    const std::vector<Unit>& u = s.units;
-    double end = u[0].gather;
-    for (std::size_t k = 0; k < u.size(); ++k)
-      end += k + 1 < u.size() ? std::max(u[k].forward, u[k + 1].gather) : u[k].forward;
+    double network = 0, end = 0;
+    for (const Unit& u : s.units) {
+      network += u.gather;
+      end = std::max(end, network) + u.forward;
+    }
     const ChunkSeconds t = seconds(s, Zero::optimizer);
     REQUIRE(t.gathering.value == Approx(end - sum(s, &Unit::forward)).epsilon(1e-12).margin(1e-12));
     REQUIRE(t.forward.value == sum(s, &Unit::forward));
@@ -147,19 +149,23 @@ double forward_of_shards(const Sample& s) {
   }
   return end;
 }
-/// Backward: beside a unit the layer below is gathered and the layer above's gradients go. Embedding's and head's go by
-/// themselves.
-double backward_of_shards(const Sample& s, bool reshard) {
-  double end = s.units.back().outside || !reshard ? 0 : s.units.back().gather;
+/// Backward: beside a unit's `work` the layer below is gathered and the layer above's gradients go. Embedding's and
+/// head's go by themselves.
+double backward_of_shards(const Sample& s, double (*work)(const Unit&), bool gathers, bool reduces) {
+  double end = s.units.back().outside || !gathers ? 0 : s.units.back().gather;
   for (std::size_t k = s.units.size(); k-- > 0;) {
     const Unit& u = s.units[k];
     const bool below = k > 0 && !s.units[k - 1].outside, above = k + 1 < s.units.size() && !s.units[k + 1].outside;
-    const double exchanged = (below && reshard ? s.units[k - 1].gather : 0) + (above ? s.units[k + 1].reduce : 0);
-    end += beside(u.backward, exchanged, s.times.hidden);
-    if (u.outside || k == 0) end += u.reduce;
+    const double exchanged =
+        (below && gathers ? s.units[k - 1].gather : 0) + (above && reduces ? s.units[k + 1].reduce : 0);
+    end += beside(work(u), exchanged, s.times.hidden);
+    if (reduces && (u.outside || k == 0)) end += u.reduce;
   }
   return end;
 }
+double all_gradients(const Unit& u) { return u.backward; }
+double of_inputs(const Unit& u) { return u.backward - u.weights; }
+double of_weights(const Unit& u) { return u.weights; }
 
 }  // namespace
 
@@ -171,9 +177,26 @@ TEST_CASE("Sharded weights come and gradients go beside the neighbouring layer, 
     for (const bool reshard : {true, false}) {
       const ChunkSeconds t = seconds(s, Zero::weights, 4, reshard);
       REQUIRE(t.forward.value == Approx(forward_of_shards(s)).epsilon(1e-12));
-      REQUIRE((t.backward_input + t.backward_weight).value == Approx(backward_of_shards(s, reshard)).epsilon(1e-12));
+      REQUIRE((t.backward_input + t.backward_weight).value ==
+              Approx(backward_of_shards(s, all_gradients, reshard, true)).epsilon(1e-12));
       REQUIRE(t.gathering == Seconds());
       REQUIRE(t.reducing == Seconds());
+    }
+  }
+}
+
+TEST_CASE(
+    "Sharded weights come beside gradients of inputs and gradients go beside those of weights, where these run apart",
+    "[cluster][chunk_time]") {
+  Cases cases(17);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    for (const bool reshard : {true, false}) {
+      const Layout l{.pp = 2, .dp = 2, .zero = Zero::weights, .reshard = reshard, .schedule = Schedule::zb_h1};
+      const ChunkSeconds t = chunk_seconds(s.prices, s.times, l, s.chunk, 4);
+      REQUIRE(t.forward.value == Approx(forward_of_shards(s)).epsilon(1e-12));
+      REQUIRE(t.backward_input.value == Approx(backward_of_shards(s, of_inputs, reshard, false)).epsilon(1e-12));
+      REQUIRE(t.backward_weight.value == Approx(backward_of_shards(s, of_weights, false, true)).epsilon(1e-12));
     }
   }
 }
@@ -199,6 +222,25 @@ TEST_CASE("In ZeRO-2 all but the last micro-batch's gradients go beside the next
     const double longer = beside(work, sum(s, &Unit::reduce), s.times.hidden) - work;
     REQUIRE(static_cast<double>(m) * seconds(s, Zero::gradients, m).waiting.value ==
             Approx(static_cast<double>(m - 1) * longer).epsilon(1e-12).margin(1e-12));
+  }
+}
+
+TEST_CASE("In a pipeline ZeRO-2 reduces in every slot that computes gradients of weights, and no less in all",
+          "[cluster][chunk_time]") {
+  Cases cases(18);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    const Count m = 2 + cases.below(9);
+    const double share = static_cast<double>(m - 1) / static_cast<double>(m) * sum(s, &Unit::reduce);
+    for (const Schedule schedule : pipeline_tests::all_schedules) {
+      const Layout l{.pp = 2, .dp = 2, .zero = Zero::gradients, .schedule = schedule};
+      const ChunkSeconds t = chunk_seconds(s.prices, s.times, l, s.chunk, m);
+      const bool apart = splits_backward(schedule);
+      const double work = sum(s, apart ? &Unit::weights : &Unit::backward);
+      const Seconds slot = apart ? t.backward_weight : t.backward_input + t.backward_weight;
+      REQUIRE(slot.value == Approx(beside(work, share, s.times.hidden)).epsilon(1e-12));
+      REQUIRE(t.waiting.value == Approx(slot.value - work).epsilon(1e-12).margin(1e-12));
+    }
   }
 }
 

@@ -93,3 +93,28 @@ TEST_CASE("Neighbouring stages talk over the level that joins the pipeline", "[c
   CHECK(seconds(CollectiveOp::p2p, Group::pipeline, {.tp = 8, .pp = 4}, two_levels()) ==
         Approx(m / far + wait_far).epsilon(1e-12));
 }
+
+TEST_CASE("Of an exchange inside a layer no more is hidden than fits beside the layer's work", "[cluster][exchange]") {
+  Plan p;
+  p.seq = 64;
+  p.global_batch = 1;
+  const Layout l{.tp = 2};
+  int longer = 0, shorter = 0;
+  for (const double bandwidth : {1e7, 1e12})
+    for (const double hidden : {0.5, 1.0}) {
+      p.overlap = hidden;
+      const Cluster c = device(1e12, 1e11, bandwidth);
+      const Prices prices = price(even(), p, l, c.device);
+      const RowTime t = row_times(prices, p, l, c, Efficiency::full).layer(0);
+      const auto check = [&](const PassPrice& pass, const Spent& spent) {
+        const double all = exchange_time(pass.exchanges, l, c).total().value;
+        const double work = (spent[Part::matmul] + spent[Part::attention] + spent[Part::elementwise]).value;
+        CHECK(spent[Part::tp].value == Approx(all - hidden * std::min(work, all)).epsilon(1e-12).margin(1e-18));
+        ++(all > work ? longer : shorter);
+      };
+      check(prices.layer(0).forward, t.forward);
+      check(prices.layer(0).backward_input, t.backward_input);
+    }
+  CHECK(longer == 4);
+  CHECK(shorter == 4);
+}

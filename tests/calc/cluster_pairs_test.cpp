@@ -30,6 +30,13 @@ ClusterCase any_paired(Cases& cases) {
     return c;
   }
 }
+std::vector<ChunkSeconds> all_chunks(const ClusterCase& c, const Prices& prices, const Partition& partition) {
+  const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
+  const Count m = micro_batches_per_direction(pipeline_of(c.plan, c.layout));
+  std::vector<ChunkSeconds> all;
+  for (Count q = 0; q < partition.size(); ++q) all.push_back(chunk_seconds(prices, rows, c.layout, partition[q], m));
+  return all;
+}
 struct Slots {
   Seconds end;
   double saved = 0;  ///< by paired slots, against their forwards and backwards by themselves; mean over the ranks
@@ -37,19 +44,22 @@ struct Slots {
 };
 Slots slots(const ClusterCase& c, const Prices& prices, const Partition& partition) {
   const StepSeconds s = step_seconds(prices, c.plan, c.layout, c.cluster, partition);
+  const std::vector<ChunkSeconds> chunks = all_chunks(c, prices, partition);
   Timeline line;
   PipelineTasks tasks;
   Slots all{.end = add_step(line, tasks, s)};
-  for (const Task& t : line.tasks()) {
+  for (const SlotFrame& frame : tasks.frames()) {
+    const Task& t = frame.slot;
     if (t.kind != TaskKind::forward_and_backward) continue;
-    const ChunkSeconds &f = s.chunks[static_cast<std::size_t>(t.chunk)],
-                       &b = s.chunks[static_cast<std::size_t>(t.backward_chunk)];
+    const Seconds duration = line.tasks()[frame.tasks.end].end - line.tasks()[frame.tasks.begin].start;
+    const ChunkSeconds &f = chunks[static_cast<std::size_t>(t.chunk)],
+                       &b = chunks[static_cast<std::size_t>(t.backward_chunk)];
     const Seconds apart = f.forward + b.backward_input + b.backward_weight;
-    REQUIRE(t.duration.value <= apart.value * (1 + 1e-12));
+    REQUIRE(duration.value <= apart.value * (1 + 1e-12));
     // ZeRO-2's waits for gradients stand in the backward, however long another chunk's forward is.
     if (c.layout.zero != Zero::gradients)
-      REQUIRE(t.duration.value >= (f.paired.forward + b.paired.backward).value * (1 - 1e-12));
-    all.saved += (apart - t.duration).value / static_cast<double>(s.pipeline.ranks);
+      REQUIRE(duration.value >= (f.paired.forward + b.paired.backward).value * (1 - 1e-12));
+    all.saved += (apart - duration).value / static_cast<double>(s.pipeline.ranks);
     ++all.pairs;
   }
   return all;
@@ -66,6 +76,16 @@ double unpaired(const ClusterCase& c, const Prices& prices, const Partition& par
         all += static_cast<double>(n) * (t.forward[Part::ep] + t.backward_input[Part::ep]).value;
       });
   return static_cast<double>(micro_batches_per_direction(p)) * all / static_cast<double>(p.ranks);
+}
+
+/// Whether of all exchanges with experts the stated share is hidden beside their own layer.
+bool fit_beside_work(const ClusterCase& c, const Prices& prices) {
+  const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
+  const double exposed = (1 - *c.plan.overlap) * (1 + 1e-9);
+  return std::all_of(rows.rows.begin(), rows.rows.end(), [&](const RowTime& t) {
+    return t.forward[Part::ep] <= exposed * t.experts_forward &&
+           t.backward_input[Part::ep] <= exposed * t.experts_backward;
+  });
 }
 
 }  // namespace
@@ -112,7 +132,8 @@ TEST_CASE("A step with pairs ends when its tasks do, and what its pairs save is 
     const double step = e.bound.total().value, all = unpaired(c, prices, e.partition);
     REQUIRE(e.bound[Part::ep].value == Approx(all - s.saved).epsilon(1e-9).margin(1e-12 * step));
     if (s.saved > 1e-9 * step) ++saving;
-    if (c.plan.overlap) REQUIRE(s.saved <= 1e-12 * step);  // a stated share is hidden in every slot alike
+    // A stated share is hidden in every slot alike, but for exchanges that are longer than their layer's work.
+    if (c.plan.overlap && fit_beside_work(c, prices)) REQUIRE(s.saved <= 1e-12 * step);
   }
   CHECK(saving > 50);
 }
@@ -124,7 +145,6 @@ TEST_CASE("Where nothing is sent to experts pairs change nothing", "[cluster][pa
     if (pairs_experts(c.layout)) continue;
     const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
     const Partition partition = assemble(prices, c.plan, c.layout, c.cluster).partition;
-    for (const ChunkSeconds& s : step_seconds(prices, c.plan, c.layout, c.cluster, partition).chunks)
-      REQUIRE(paired_seconds(s, s, 1) == Seconds());
+    for (const ChunkSeconds& s : all_chunks(c, prices, partition)) REQUIRE(paired_seconds(s, s, 1) == Seconds());
   }
 }

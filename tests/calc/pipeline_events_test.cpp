@@ -35,9 +35,9 @@ TEST_CASE("A task starts when its stream is free, what it waits for is over, and
   CHECK(line.tasks()[last].start == Seconds(20));
 }
 
-TEST_CASE("Tasks of an overlapping stream do not wait for each other") {
+TEST_CASE("Messages between stages do not wait for each other") {
   Timeline line;
-  const std::size_t s = line.stream({0, true, 1, false, true});
+  const std::size_t s = line.stream({0, Lane::messages, 1});
   line.add(task_of(s, 3));
   const std::size_t second = line.add(task_of(s, 4));
   CHECK(line.run() == Seconds(4));
@@ -66,13 +66,13 @@ TEST_CASE("In every schedule tasks wait for what they take, one at a time per ra
     line.clear();
     add_pipeline(line, at, p, t.view());
     REQUIRE(line.run().has_value());
-    const auto task = [&](std::size_t n) { return line.tasks()[n]; };
+    const auto task = [&](const SlotTasks& s) { return line.tasks()[s.begin]; };  // one task
     for (Count d = 0; d < directions(p); ++d)
       for (Count chunk = 0; chunk < model_chunks(p); ++chunk)
         for (Count j = 0; j < micro_batches_per_direction(p); ++j) {
           const Count here = chunk_index(p, chunk_place(p, chunk, d));
           REQUIRE(task(at.gradients(here, j)).start >= task(at.forward(here, j)).end);
-          if (at.weights(here, j) != at.gradients(here, j))
+          if (at.weights(here, j).end != at.gradients(here, j).end)
             REQUIRE(task(at.weights(here, j)).start >= task(at.gradients(here, j)).end);
           if (!t.ready.empty()) REQUIRE(task(at.forward(here, j)).start >= t.ready[static_cast<std::size_t>(chunk)]);
           if (chunk + 1 == model_chunks(p)) continue;
@@ -84,7 +84,7 @@ TEST_CASE("In every schedule tasks wait for what they take, one at a time per ra
         }
     std::vector<Seconds> until(line.streams().size()), start(line.tasks().size());
     for (const Task& u : line.tasks()) {
-      if (line.streams()[u.stream].overlapping) continue;
+      if (!line.streams()[u.stream].takes_turns()) continue;
       REQUIRE(u.start >= until[u.stream]);
       until[u.stream] = u.end;
     }
@@ -104,7 +104,7 @@ TEST_CASE("Every rank works m times forward and backward of its chunks, whatever
     line.run();
     std::vector<double> worked(static_cast<std::size_t>(p.ranks)), expected(worked.size());
     for (const Task& u : line.tasks())
-      if (const TaskStream& s = line.streams()[u.stream]; !s.network)
+      if (const TaskStream& s = line.streams()[u.stream]; s.lane == Lane::compute)
         worked[static_cast<std::size_t>(s.rank)] += u.duration.value;
     for (Count r = 0; r < p.ranks; ++r)
       for (Count c = 0; c < p.chunks; ++c) {
@@ -123,13 +123,13 @@ TEST_CASE("Sends go by rank, level and direction, and take the seconds of their 
   const std::vector<Count> levels{1, 2};
   Timeline line;
   PipelineTasks at;
-  add_pipeline(line, at, p, t.view(), levels);
+  add_pipeline(line, at, p, t.view(), {.put = {}, .levels = levels});
   line.run();
   Count sends = 0;
   for (const Task& u : line.tasks()) {
     const TaskStream& s = line.streams()[u.stream];
-    CHECK(s.network == (u.kind == TaskKind::send_activation || u.kind == TaskKind::send_gradient));
-    if (!s.network) continue;
+    CHECK((s.lane == Lane::messages) == (u.kind == TaskKind::send_activation || u.kind == TaskKind::send_gradient));
+    if (s.lane != Lane::messages) continue;
     ++sends;
     const Count boundary = s.backward ? u.chunk - 1 : u.chunk;
     CHECK(s.level == levels[static_cast<std::size_t>(boundary)]);

@@ -30,12 +30,12 @@ struct ByEvents {
     first.clear();
     last.clear();
     for (Count c = 0; c < p.ranks * p.chunks; ++c) {
-      first.push_back(line.tasks()[tasks.forward(c, 0)].start.value);
-      last.push_back(line.tasks()[tasks.weights(c, micro_batches_per_direction(p) - 1)].end.value);
+      first.push_back(line.tasks()[tasks.forward(c, 0).begin].start.value);
+      last.push_back(line.tasks()[tasks.weights(c, micro_batches_per_direction(p) - 1).end].end.value);
     }
     busy.assign(static_cast<std::size_t>(p.ranks), 0);
     for (const Task& u : line.tasks())
-      if (const TaskStream& s = line.streams()[u.stream]; !s.network)
+      if (const TaskStream& s = line.streams()[u.stream]; s.lane == Lane::compute)
         busy[static_cast<std::size_t>(s.rank)] += u.duration.value;
   }
 };

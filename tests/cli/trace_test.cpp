@@ -62,7 +62,7 @@ TEST_CASE("a trace has a process per stage, a named thread per stream, and an ev
     if (e["ph"] == "X") {
       rows.insert(row);
       ++names[e["name"]];
-      if (e["cat"] == "backward_weight") CHECK(e["args"]["chunk"] == row.first + 1);
+      if (e["cat"] == "backward_weight" && row.second == 0) CHECK(e["args"]["chunk"] == row.first + 1);
     }
     if (e["name"] == "thread_name") named.insert(row);
     if (e["name"] == "process_name") stages.insert(row.first);
@@ -76,9 +76,43 @@ TEST_CASE("a trace has a process per stage, a named thread per stream, and an ev
   }
   CHECK(names["send F1"] == 3);
   CHECK(names["send B6"] == 3);
-  CHECK(names["gather weights"] == 4);
-  CHECK(names["reduce gradients"] == 4);
   CHECK(names["optimizer"] == 4);
+}
+
+TEST_CASE("a trace has the work of every layer, what it exchanges, gathers and reduces, by name", "[trace]") {
+  const Traced t = traced("--pp 2 --tp 2 --sp --dp 2 --zero 1 --global-batch 12 --overlap 0.5");
+  std::map<std::string, int> names, threads;
+  for (const json::Value& e : t.events) {
+    if (e["ph"] == "X") ++names[e["name"]];
+    if (e["name"] == "thread_name") ++threads[e["args"]["name"]];
+  }
+  for (const char* layer : {"layer 1", "layer 5", "layer 12"}) {  // of 12, in 6 micro-batches
+    for (const char* work : {"F1 ", "B1 ", "W1 ", "F6 ", "W6 "}) CHECK(names[std::string(work) + layer] == 1);
+    CHECK(names[std::string("F3 ") + layer + " tp"] == 1);
+    CHECK(names[std::string("B3 ") + layer + " tp"] == 1);
+  }
+  CHECK(names.count("F1 layer 0") + names.count("F1 layer 13") + names.count("F7 layer 1") == 0);
+  for (const char* unit : {"embedding", "layer 1", "layer 12", "head"}) {  // once per step
+    CHECK(names[std::string("gather ") + unit] == 1);
+    CHECK(names[std::string("reduce ") + unit] == 1);
+  }
+  CHECK(names["F1 embedding"] == 1);
+  CHECK(names["F1 head"] == 1);
+  for (const char* row : {"slots", "compute", "exchanges of layers, inside a node", "data parallel, inside a node"})
+    CHECK(threads[row] == 2);
+}
+
+TEST_CASE("a trace of sharded weights has every layer's gathers and reductions in every micro-batch", "[trace]") {
+  std::map<std::string, int> names;
+  for (const json::Value& e : traced("--dp 8 --zero 3 --global-batch 16").events)
+    if (e["ph"] == "X") ++names[e["name"]];
+  for (const char* i : {"1", "2"}) {
+    CHECK(names["F" + std::string(i) + " gather layer 3"] == 1);
+    CHECK(names["B" + std::string(i) + " gather layer 3"] == 1);
+    CHECK(names["F" + std::string(i) + " gather head"] == 1);
+    CHECK(names["B" + std::string(i) + " gather head"] == 0);
+  }
+  CHECK(names["F1"] == 1);
 }
 
 TEST_CASE("a trace that cannot be written is one sentence, and leaves nothing half-written", "[trace]") {
