@@ -41,7 +41,10 @@ enum Which : std::size_t {
   further,
   weight_format,
   cache_format,
-  states
+  states,
+  documents,
+  gradients,
+  trained
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }

@@ -106,6 +106,18 @@ bool uses_mlp(const Arch& a) {
   return a.block == BlockKind::shortcut || !own.empty();
 }
 
+/// Documents of any length that fill a sequence.
+Documents any_documents(Dice& dice, Count seq) {
+  Documents all;
+  while (seq > 0) {
+    const bool last = all.size() + 1 == Documents::capacity;
+    const Count length = last ? 1 : dice.of(1, seq), count = last ? seq : dice.of(1, seq / length);
+    all.push({.count = count, .length = length});
+    seq -= count * length;
+  }
+  return all;
+}
+
 /// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
 Case any_case(Dice& dice) {
   validate::Choice row;
@@ -143,6 +155,7 @@ Case any_case(Dice& dice) {
   leave_apart(a);
   a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
   c.plan.seq = dice.of(1, a.context);
+  if (!c.plan.documents.empty()) c.plan.documents = any_documents(dice, c.plan.seq);
   c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
   c.plan.prompt = dice.of(1, a.context - 1);
   c.plan.generate = a.is_encoder() ? 0 : dice.of(1, a.context - c.plan.prompt);
