@@ -174,7 +174,9 @@ Value Pass::checkpoint(Value given, const std::function<Value(Value)>& block) {
   Tape* const tape = std::exchange(tape_, nullptr);
   Value y = block(x);
   tape_ = tape;
-  y.slot = std::make_shared<Slot>(Slot{.asks = y.slot->asks});
+  const bool asks = y.slot->asks;
+  y.slot = std::make_shared<Slot>();
+  y.slot->asks = asks;
   x.data->claim("block.input");
   if (choice_) choice_->claim("attn.index_scores");
   tape_->remember([this, x, block, layer, choice = choice_, y_slot = y.slot]() mutable {

@@ -13,63 +13,14 @@
 #include "calc/handed_on.hpp"
 #include "model/cache.hpp"
 #include "model/halves.hpp"
+#include "model/layouts.hpp"
 #include "model/rotaries.hpp"
+#include "model/settings.hpp"
 #include "model/tape.hpp"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
 
 namespace llmcalc::model {
-
-/// The settings of a model run, besides its weights.
-struct Settings {
-  Plan plan;
-  double dropout = 0.1;     ///< where the plan has dropout on
-  std::uint64_t seed = 1;   ///< of dropout
-  std::uint64_t steps = 0;  ///< steps trained: each has new dropout masks
-  /// The share of the mean of the modules' losses (Plan::mtp) in the loss, as in most of DeepSeek-V3's training
-  /// (arXiv:2412.19437, 4.2).
-  double further_share = 0.3;
-  Numerics numerics = {};
-  bool coded = false;  ///< weights and cache are held in the plan's formats where these are not what it computes in
-  bool operator==(const Settings&) const = default;
-};
-
-/// The location of a part of a head in the core's inputs (q, k, v, ...): strides from token to token and head to head.
-struct Part {
-  std::size_t tensor = 0;
-  Count offset = 0, token = 0, head = 0;
-  Count tokens = 0;  ///< of each sequence; 0: the pass's queries
-};
-struct CoreLayout {
-  Part q, q_rope, k, k_rope, v;
-  Part pooled{};  ///< used where the core has pooled keys
-  Count rope_dim = 0;
-  double scale = 1;
-  double cap = 0;  ///< of the scores, see AttentionInputs
-  bool alibi = false;
-};
-
-/// Embedded tokens of an encoder and of the decoder behind it. A decoding step has none of the former.
-struct Stacks {
-  Value encoder, decoder;
-};
-
-/// Keys and values of all heads after norms and rotation; empty where a layer has its own, or reads a cache.
-struct KeysAndValues {
-  Value k, v;
-};
-
-/// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
-struct StateLayout {
-  RecurrentKind kind = RecurrentKind::none;
-  Part q, k, v, decay, beta, removed{};
-};
-
-/// Heads of x that positions rotate: `width` numbers of each from `offset` on.
-struct RopePart {
-  Value& x;
-  Count heads = 0, head = 0, width = 0, offset = 0;
-};
 
 class Pass {
  public:

@@ -47,6 +47,9 @@ enum Which : std::size_t {
   trained
 };
 
+/// The plan of a choice.
+Plan make_plan(const Choice& c);
+
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }
 inline bool is_encoder(const Choice& c) { return c[stack] == 1 || c[stack] == 2; }
 inline bool is_encoder_decoder(const Choice& c) { return c[stack] == 3; }
