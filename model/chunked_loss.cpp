@@ -1,7 +1,7 @@
 // The loss of logits that exist in chunks only (LogitStore::chunks): of some tokens the logits are made, their loss is
 // found, then their gradient in their place, and what it gives to the head's input and matrix, before those of the next
 // tokens are made. So nothing is computed twice, and the backward pass of the head runs within the forward pass
-// (Liger Kernel, arXiv:2410.10989, 3.2).
+// (FusedLinearCrossEntropy of Liger Kernel, arXiv:2410.10989).
 
 #include <algorithm>
 

@@ -36,7 +36,9 @@ TEST_CASE("validate names the option that a single-device run does not support",
   not_run("--logits bf16+grad", "its logits are there once; give --logits fp32 or compute");
   not_run("--train --freeze mlp --recompute uniform:2",
           "groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
-  not_run("--lora 2 --base-precision q4_k", "");
+  refused("validate docs/examples/tiny-llama.json --lora 2 --base-precision q4_k",
+          "the reference transformer has no codes of q4_k, in which the plan stores embedding.tokens.weight; choose "
+          "another --base-precision");
   refused("validate docs/examples/tiny-llama.json --infer --weight-precision int4",
           "the reference transformer has no codes of int4, in which the plan stores embedding.tokens.weight; choose "
           "another --weight-precision");
