@@ -80,6 +80,7 @@ Choice row_with(const Pair& pair) {
           c[f] = i;
           c[g] = k;
           if (c[placement] == 6 && f != experts && g != experts) c[experts] = 1;
+          if (c[gradients] == 1 && f != precision && g != precision) c[precision] = 1;
           c = possible(c);
           if (c[f] == i && c[g] == k) return c;
         }
