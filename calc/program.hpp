@@ -88,8 +88,8 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
   const auto input = [&](bool encoder) {
     return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden, arch.streams);
   };
-  // Beside adapters the embedding's result asks for a gradient, though nothing there is trained (PEFT's
-  // enable_input_require_grads, for recomputed layers).
+  // Beside adapters the embedding's result asks for a gradient, though nothing there is trained
+  // (enable_input_require_grads of Hugging Face's transformers, for recomputed layers).
   const auto marked = [&](OpList& ops, SegmentKind kind, bool asks) {
     if (step.lora_rank > 0) return kind == SegmentKind::embedding || mark_asking(ops, true);
     return step.frozen.empty() || mark_asking(ops, asks);

@@ -224,8 +224,8 @@ class Pass {
   /// The same of one that makes y, which then asks for a gradient, too. Without a tape nothing runs backward.
   bool flows(std::string_view op, std::initializer_list<const Value*> in, const Value& y) const;
   bool flows(std::string_view op, const std::vector<Value>& in, const Value& y) const;
-  /// The same of rows of a table. Beside adapters rows of a frozen one ask for a gradient, too, as with PEFT's
-  /// enable_input_require_grads; it ends there.
+  /// The same of rows of a table. Beside adapters rows of a frozen one ask for a gradient, too, as with
+  /// enable_input_require_grads of Hugging Face's transformers; it ends there.
   bool flows_from(const Parameter& table, const Value& y);
   /// Where a gradient goes that nobody asks for: zeros that no figure counts, for a device's kernel writes none. They
   /// stay until the rule ends.
