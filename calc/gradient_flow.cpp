@@ -11,6 +11,11 @@ namespace {
 /// Whether backward reads what the operator read.
 bool needs_inputs(const Op& op) { return std::holds_alternative<Linear>(op.shape) ? trains(op) : has_backward(op); }
 
+bool is_route(const Op& op) {
+  const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+  return p != nullptr && p->kind == PointwiseKind::route;
+}
+
 bool is_read_again(const OpList& ops, TensorId t) {
   return std::any_of(ops.begin(), ops.end(), [&](const Op& reader) {
     return needs_inputs(reader) && std::find(reader.in.begin(), reader.in.end(), t) != reader.in.end();
@@ -36,6 +41,7 @@ bool mark_asking(OpList& ops, bool input_asks) {
     if (op.in_place()) continue;
     result = asks[op.out] = result_asks(op);
   }
+  for (Op& op : ops) op.read_again = is_route(op) && !has_backward(op) && is_read_again(ops, op.out);
   for (Op& op : ops)
     if (Collective* c = std::get_if<Collective>(&op.shape)) c->regather = c->regather && is_read_again(ops, op.out);
   return result;

@@ -144,10 +144,20 @@ CacheRow cache_row(const Collective&, const Pricing&) { return {}; }
 Held held(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return held(shape, p); }, s);
 }
+namespace {
+/// Bytes that an operator holds while it runs, where no backward pass follows: as in inference.
+Bytes scratch_alone(const Shape& s, Pricing p) {
+  p.phase = Phase::prefill;
+  return held(s, p).scratch;
+}
+}  // namespace
+
 Held held(const Op& op, const Pricing& p) {
   Held h = held(op.shape, p);
-  if (!has_backward(op)) return {.scratch = h.scratch};
-  if (op.is_frozen() && std::holds_alternative<Linear>(op.shape)) h.needs = {};
+  if (!has_backward(op)) return {.kept = op.read_again ? h.kept : Bytes(), .scratch = scratch_alone(op.shape, p)};
+  // The gradient of a head's input takes the input's place where the loss takes logits in chunks.
+  const bool keeps_place = makes_logits(op) && p.training() && p.logit_chunks > 1;
+  if (op.is_frozen() && std::holds_alternative<Linear>(op.shape) && !keeps_place) h.needs = {};
   if (op.is_frozen() && std::holds_alternative<Lookup>(op.shape)) h.kept = Bytes();
   return h;
 }
@@ -160,20 +170,17 @@ CacheRow cache_row(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return cache_row(shape, p); }, s);
 }
 
-Bytes logits_bytes(const Loss& s, const Pricing& p, Count chunks) {
-  const Count n = mul(s.rows, s.vocabulary);
-  const auto all = [&] {
-    switch (p.logits) {
-      case LogitFormat::fp32:
-        return Bytes(mul(n, 4));
-      case LogitFormat::compute:
-        return bytes_of(p.activation, n);
-      case LogitFormat::with_gradient:
-        return Bytes(mul(n, p.activation.format().element_bits / 8 + 8));
-    }
-    return Bytes();
-  };
-  return Bytes(ceil_div(all().value, chunks));
+Bytes logits_bytes(const Loss& s, const Pricing& p) {
+  const Count n = mul(ceil_div(s.rows, p.logit_chunks), s.vocabulary);
+  switch (p.logits) {
+    case LogitFormat::fp32:
+      return Bytes(mul(n, 4));
+    case LogitFormat::compute:
+      return bytes_of(p.activation, n);
+    case LogitFormat::with_gradient:
+      return Bytes(mul(n, p.activation.format().element_bits / 8 + 8));
+  }
+  return Bytes();
 }
 
 }  // namespace llmcalc

@@ -62,7 +62,7 @@ Held held(const Shape& shape, const Pricing& p);
 Held held(const Op& op, const Pricing& p);
 
 /// Bytes of a rank's logits during the loss: 4 each (log-softmax), the compute format, or the compute format with a
-/// float32 copy and a float32 gradient; processed in `chunks` pieces.
-Bytes logits_bytes(const Loss& s, const Pricing& p, Count chunks);
+/// float32 copy and a float32 gradient; of the tokens that the loss takes at once.
+Bytes logits_bytes(const Loss& s, const Pricing& p);
 
 }  // namespace llmcalc

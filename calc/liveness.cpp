@@ -325,7 +325,10 @@ class Walk {
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
       if (const Tensor& x = tensors_[t]; x.in_place || (x.handed && x.asks)) gradient[t] = x.size;
     for (std::size_t i = ops_.size(); i-- > 0;) {
-      if (!has_backward(ops_[i])) continue;
+      if (!has_backward(ops_[i])) {
+        live -= own(i);
+        continue;
+      }
       const Operands& t = of_[i];
       live += remake(i) + gradients_of_inputs(i, gradient);
       raise(live + passing(i, true), i, r_.backward, backward_at_);

@@ -324,9 +324,10 @@ struct Op {
   /// Adapters alone are trained beside frozen weights (calc/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool detached = false;  ///< returns no gradient to its inputs: an indexer, whose own loss trains it alone
-  bool asks = true;       ///< whether its inputs ask for gradients; where nothing before it is trained they need none
-  bool narrow = false;    ///< a product in the plan's format, where that has fewer than 16 bits
+  bool detached = false;    ///< returns no gradient to its inputs: an indexer, whose own loss trains it alone
+  bool asks = true;         ///< whether its inputs ask for gradients; where nothing before it is trained they need none
+  bool read_again = false;  ///< a router without a backward pass, whose choice that of experts reads
+  bool narrow = false;      ///< a product in the plan's format, where that has fewer than 16 bits
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }
 

@@ -172,7 +172,7 @@ class Pricer {
     if (has_input_gradient(op)) run(row.backward_input, op, c.backward_input, Direction::backward_input);
     if (c.backward_weight.moved.weights > 0)
       run(row.backward_weight, op, c.backward_weight, Direction::backward_weight);
-    if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(*loss, p_, plan_.logits.chunks);
+    if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(*loss, p_);
   }
 
   void hold(LayerPrice& row, const Op& op) const {

@@ -20,6 +20,7 @@ struct Pricing {
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
+  Count logit_chunks = 1;        ///< in which the loss takes the tokens
   DType trained = dtypes::bf16;  ///< weight format of adapters; all other weights are then frozen, in `weight`
   RecomputeModules again{};      ///< modules of a block that backward runs again
   Documents documents{};         ///< of a packed sequence; empty: it is one document
@@ -53,6 +54,7 @@ constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
           .softmax_store = p.softmax_store,
           .glu_store = p.glu_store,
           .logits = p.logits.format,
+          .logit_chunks = p.logits.chunks,
           .trained = training_weights(p),
           .again = training ? selected_modules(p) : RecomputeModules(),
           .documents = training ? p.documents : Documents(),

@@ -89,16 +89,21 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
   const auto input = [&](bool encoder) {
     return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden, arch.streams);
   };
-  const auto marked = [&](OpList& ops, bool asks) { return step.frozen.empty() || mark_asking(ops, asks); };
+  // Beside adapters the embedding's result asks for a gradient, though nothing there is trained
+  // (enable_input_require_grads of Hugging Face's transformers, for recomputed layers).
+  const auto marked = [&](OpList& ops, SegmentKind kind, bool asks) {
+    if (step.lora_rank > 0) return kind == SegmentKind::embedding || mark_asking(ops, true);
+    return step.frozen.empty() || mark_asking(ops, asks);
+  };
   const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,
                            bool asks, bool mtp = false) {
-    const bool backward = marked(whole, asks);
+    const bool backward = marked(whole, kind, asks);
     if (!is_cut(layout)) {
       visit(Segment{kind, layer, repeats, elements, whole, whole, backward, mtp});
       return backward;
     }
     OpList ops = cut(whole, layout);
-    marked(ops, asks);
+    marked(ops, kind, asks);
     visit(Segment{kind, layer, repeats, elements, whole, ops, backward, mtp});
     return backward;
   };

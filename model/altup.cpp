@@ -38,8 +38,9 @@ Value Pass::project_streams(std::string_view op, const Value& x, Count rows, boo
                const Tensor dy = taken(out), x_data = kept.get();
                const Into dx = into_rows(op, in, n, true);
                v.x = from(x_data->data());
-               v.add_weight_gradient = !std::exchange(w->blank, false);
-               backend_.linear_gradient(s, v, dy->data(), from(dx.data), true, w->gradient->data(), nullptr);
+               const Into dw = matrix_sum(w);
+               v.add_weight_gradient = dw.add;
+               backend_.linear_gradient(s, v, dy->data(), from(dx.data), true, dw.data, nullptr);
              });
   return y;
 }
@@ -167,7 +168,7 @@ Value Pass::scale_by_learned(std::string_view op, Value given) {
   if (taping())
     remember(op, s, [this, op, s, w, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
       const Tensor dy = taken(out), x_data = kept.get();
-      backend_.altup()->scale_gradient(s, x_data->data(), value(w), dy->data(), place(op, in, n), weights_.sum(w));
+      backend_.altup()->scale_gradient(s, x_data->data(), value(w), dy->data(), place(op, in, n), sum(w));
     });
   return y;
 }

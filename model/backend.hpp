@@ -20,6 +20,7 @@
 #include "model/arena.hpp"
 #include "model/attention_core.hpp"
 #include "model/coded.hpp"
+#include "model/documents.hpp"
 #include "model/heads.hpp"
 #include "model/indexer.hpp"
 #include "model/instruments.hpp"
@@ -42,7 +43,10 @@ using Out = void*;
 struct Positions {
   Count queries = 1, past = 0;
   const Rotary* rotary = nullptr;
-  Count apart = 1;  ///< from one row's position to the next: tokens of a pooled key
+  Count apart = 1;                      ///< from one row's position to the next: tokens of a pooled key
+  const Document* documents = nullptr;  ///< of every token of a sequence, each with positions of its own; null: one
+  /// That of token t of the queries.
+  Count of(Count t) const { return documents != nullptr ? t - documents[t].first : past + t; }
 };
 
 /// Token ids, valid until all calls are done: the host's, and a copy in the backend's memory where one is kept.
@@ -71,6 +75,7 @@ struct AttentionInputs {
   bool alibi = false;
   const ChosenIndex* chosen = nullptr;  ///< the keys of every query; null: all in reach
   Count indices = 0;                    ///< of a query's choice
+  const Document* documents = nullptr;  ///< of every token of a sequence, which attends within its own; null: one
   RelativeInputs relative = {};
 };
 
@@ -182,6 +187,11 @@ class Backend : public Memory {
         plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::momentum || plan.optimizer == Optimizer::sgd;
     if (!is_usual) return "optimizers but adam, momentum and sgd";
     if (plan.state_precision != dtypes::fp32) return "optimizer states but float32 ones";
+    if (!plan.documents.empty()) return "documents of a packed sequence";
+    if (trains_adapters(plan)) return "adapters";
+    if (!plan.frozen.empty()) return "frozen weights";
+    if (plan.gradient_bytes != 4) return "gradients but float32 ones";
+    if (plan.logits.chunks > 1) return "logits in chunks";
     return {};
   }
   /// Whether it runs modules for further tokens (Plan::mtp): a loss of the rows that have a target, and sums of losses.
@@ -205,8 +215,8 @@ class Backend : public Memory {
   virtual void add_sinusoid(const Lookup&, const Positions&, Out y) = 0;
 
   virtual void linear(const Linear&, const LinearView&, Out y) = 0;
-  /// dx, dw, db from dy; dx null: not asked for. Where the output is wide, dy is the result of loss_gradient, and may
-  /// be overwritten.
+  /// dx, dw, db from dy, those that are not null; without dw there need be no x. Where the output is wide, dy is the
+  /// result of loss_gradient, and may be overwritten.
   virtual void linear_gradient(const Linear&, const LinearView&, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
   /// `statistics`: wide; (mean,) 1/deviation per row; may be absent.

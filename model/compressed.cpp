@@ -23,17 +23,16 @@ Value Pass::pool(std::string_view op, Value given_keys, Value given_gates, Count
   };
   Value y = make(op, s.pooled(), width);
   forward(op, s, [&] { backend_.pool(s, view(k.data, g.data), y.data->data()); });
-  if (taping())
-    remember(
-        op, s,
-        [this, op, s, view, bias, k_kept = keep(op, k), g_kept = keep(op, g), k_slot = k.slot, g_slot = g.slot,
-         n = k.elements(), out = y.slot] {
-          const Tensor dy = taken(out), k_data = k_kept.get(), g_data = g_kept.get();
-          const Into dk = into(op, k_slot, n), dg = into(op, g_slot, n);
-          backend_.pool_gradient(
-              s, view(k_data, g_data), dy->data(),
-              {.keys = dk.data, .add_keys = dk.add, .gates = dg.data, .add_gates = dg.add, .bias = weights_.sum(bias)});
-        });
+  if (flows(op, {&k, &g}, y))
+    remember(op, s,
+             [this, op, s, view, bias, k_kept = keep(op, k), g_kept = keep(op, g), k_slot = k.slot, g_slot = g.slot,
+              n = k.elements(), out = y.slot] {
+               const Tensor dy = taken(out), k_data = k_kept.get(), g_data = g_kept.get();
+               const Into dk = into(op, k_slot, n), dg = into(op, g_slot, n);
+               backend_.pool_gradient(
+                   s, view(k_data, g_data), dy->data(),
+                   {.keys = dk.data, .add_keys = dk.add, .gates = dg.data, .add_gates = dg.add, .bias = sum(bias)});
+             });
   return y;
 }
 
@@ -42,7 +41,7 @@ void Pass::rope_one(std::string_view op, const RopePart& p, Count apart, bool ba
   Positions at = positions();
   if (apart > 1) at = {ceil_div(at.queries, apart), at.past / apart, at.rotary, apart};
   forward(op, s, [&] { rotate(p, at, p.x.data->data(), back); });
-  if (!taping()) return;
+  if (!taping() || !has_backward(op, {&p.x})) return;
   remember(op, s, [this, at, back, p, rows = p.x.rows, width = p.x.width, slot = p.x.slot] {
     Value dx{nullptr, rows, width, nullptr};
     rotate({dx, p.heads, p.head, p.width, p.offset}, at, slot->gradient->data(), !back);
@@ -62,14 +61,18 @@ Value Pass::grouped(std::string_view op, Value given) {
                .y_head = s.out};
   Value y = make(op, x.rows, mul(s.groups, s.out));
   forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
-  if (taping())
-    remember(op, s, [this, op, s, v, w, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot]() mutable {
-      const Tensor dy = taken(out), x_data = kept.get();
-      const Into dx = into(op, in, n);
-      v.x = x_data->data();
-      v.add_weight_gradient = !std::exchange(w->blank, false);
-      backend_.linear_gradient(s, v, dy->data(), dx.data, dx.add, w->gradient->data(), nullptr);
-    });
+  if (flows(op, {&x}, y))
+    remember(op, s,
+             [this, op, s, v, w, asks = x.slot->asks, kept = keep_for(w, op, x), in = x.slot, n = x.elements(),
+              out = y.slot]() mutable {
+               const Tensor dy = taken(out), x_data = kept.get();
+               const Into dx = asks ? into(op, in, n) : Into{nullptr, false};
+               v.x = data(x_data);
+               v.weight = value(w);
+               const Into dw = matrix_sum(w);
+               v.add_weight_gradient = dw.add;
+               backend_.linear_gradient(s, v, dy->data(), dx.data, dx.add, dw.data, nullptr);
+             });
   return y;
 }
 

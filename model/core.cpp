@@ -55,10 +55,11 @@ AttentionInputs Pass::inputs(std::string_view op, const CoreLayout& l, const std
           .scale = l.scale,
           .cap = l.cap,
           .sinks = value(sinks),
-          .alibi = l.alibi};
+          .alibi = l.alibi,
+          .documents = documents()};
 }
 
-Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool passing) {
+Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool is_kept, bool passing) {
   const auto tensor = [&](Bytes bytes) {
     return passing ? arena_.make(Purpose::activations, op, bytes) : own(op, bytes);
   };
@@ -66,12 +67,11 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool pas
   const Count keys = s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0);
   const Count rows = mul(s.rows(), s.heads), pairs = mul(rows, keys);
   if (plan().attention == AttentionImpl::flash) {
-    if (step_.training) k.log_sum_exp = tensor(rows * backend_.wide());
+    if (is_kept) k.log_sum_exp = tensor(rows * backend_.wide());
     return k;
   }
-  const bool dropped = step_.dropout && step_.training;
-  if (step_.training && plan().softmax_store == SoftmaxStore::seed && !dropped)
-    k.scores = tensor(pairs * backend_.number());
+  const bool dropped = step_.dropout && is_kept;
+  if (is_kept && plan().softmax_store == SoftmaxStore::seed && !dropped) k.scores = tensor(pairs * backend_.number());
   k.probabilities = tensor(pairs * backend_.number());
   if (dropped) {
     k.dropped = tensor(pairs * backend_.number());
@@ -96,7 +96,7 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
   if (how == AttentionImpl::flash) o = keep(op, y).data;
   if (remade) kept = {};
   const std::function<CoreKept()> again = [this, op, s, reading, how, d, held, o] {
-    const CoreKept k = core_kept(op, s, true);
+    const CoreKept k = core_kept(op, s, true, true);
     const Tensor out =
         o ? o : arena_.make(Purpose::activations, op, mul(s.rows(), s.heads, s.v_dim) * backend_.number());
     run(op, s, Direction::recompute, [&] { backend_.attention(s, reading(held), how, d, k.view(), out->data()); });
@@ -122,7 +122,7 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
                                .v = to.v,
                                .pooled = to.pooled,
                                .add_keys = s.shared_kv || s.hands_on_kv,
-                               .sinks = weights_.sum(weight(op, "sinks")),
+                               .sinks = sum(weight(op, "sinks")),
                                .relative = added.slot ? data(added.slot->gradient) : nullptr};
     run(op, s, Direction::backward, [&] {
       backend_.attention_gradient(s, reading(held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
@@ -140,7 +140,8 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   const AttentionImpl how = plan().attention;
   const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
-  const ReadInputs reading = [this, op, l, numbers = relative(s), chosen = std::move(chosen),
+  const Tensor read_chosen = std::move(chosen);
+  const ReadInputs reading = [this, op, l, numbers = relative(s), chosen = read_chosen,
                               indices = s.selection.indices(s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys)](
                                  const std::vector<Tensor>& data) {
     AttentionInputs read = inputs(op, l, data);
@@ -157,9 +158,11 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
     if (s.cross ? s.shared_kv : s.past() > 0) read_cache(s, from);
   }
   Value y = make(op, s.rows(), mul(s.heads, s.v_dim));
-  CoreKept kept = core_kept(op, s, !taping() || remade);
+  const bool back = flows(op, in, y);
+  if (back && read_chosen) read_chosen->claim(op);
+  CoreKept kept = core_kept(op, s, step_.training && y.slot->asks, !back || remade);
   forward(op, s, [&] { backend_.attention(s, from, how, d, kept.view(), y.data->data()); });
-  if (taping()) remember_attention(op, s, l, in, y, reading, d, std::move(kept));
+  if (back) remember_attention(op, s, l, in, y, reading, d, std::move(kept));
   return y;
 }
 

@@ -25,7 +25,7 @@ Pass::Stack Pass::stack(const Parameter& table, bool encoder) const {
   const Step own = half_step(arch_, whole_, encoder);
   return {.rows = {own.tokens(), table.shape.out, table.shape.in},
           .first = encoder ? 0 : half_step(arch_, whole_, true).tokens(),
-          .at = {own.queries, own.past}};
+          .at = {.queries = own.queries, .past = own.past, .documents = documents()}};
 }
 
 Stacks Pass::lookup_stacks(std::string_view op, std::span<const std::int64_t> ids) {

@@ -11,10 +11,10 @@ Value Pass::segments(std::string_view op) {
     for (Count t = 0; t < s.tokens; ++t) segments_.push_back(t % step_.queries * s.rows / step_.queries);
   Value y = make(op, s.tokens, s.width);
   forward(op, s, [&] { look_up(op, s, {segments_.data()}, positions(), table, y); });
-  if (taping())
+  if (flows_from(table, y))
     remember(op, s, [this, s, at = positions(), &table, out = y.slot] {
       const Tensor dy = taken(out);
-      backend_.lookup_gradient(s, {segments_.data()}, at, dy->data(), weights_.sum(&table));
+      backend_.lookup_gradient(s, {segments_.data()}, at, dy->data(), sum(&table));
     });
   return y;
 }
@@ -24,7 +24,7 @@ Value Pass::tanh(std::string_view op, Value given) {
   const Pointwise s{.kind = PointwiseKind::activate, .rows = x.rows, .width = x.width};
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.tanh(s, x.data->data(), y.data->data()); });
-  if (taping())
+  if (flows(op, {&x}, y))
     remember(op, s, [this, op, s, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
       const Tensor dy = taken(out), x_data = kept.get();
       const Into dx = into(op, in, n);
@@ -42,7 +42,7 @@ std::vector<double> Pass::mean_gradient(Count n) const {
 void Pass::mean(const Value& y, double* to) {
   backend_.zero(to, Bytes(sizeof(double)));
   backend_.add_mean(y.elements(), y.data->data(), to);
-  if (taping())
+  if (taping() && y.slot->asks)
     tape_->remember([this, slot = y.slot, n = y.elements()] {
       backend_.write(into("head.loss", slot, n).data, mean_gradient(n), false);
     });
@@ -52,7 +52,7 @@ void Pass::mean(const Value& y, double* to) {
 void Pass::judge(std::string_view op, const Value& y) {
   if (!step_.training) return;
   judged_.push_back(y);
-  if (!taping()) return;
+  if (!taping() || !y.slot->asks) return;
   y.data->claim(op);
   tape_->remember([this, y_data = y.data, slot = y.slot, n = y.elements()] {
     backend_.write(y_data->data(), mean_gradient(n), false);

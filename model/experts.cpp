@@ -13,19 +13,22 @@ Value Pass::route(std::string_view op, Value given) {
                     .top_k = arch_.moe.top_k,
                     .weights = factors != nullptr ? factors->elements() : 0};
   Value gates = make(op, s.rows, s.width);
-  // Probabilities, and the gates once more in full.
-  if (taping()) gates.slot->kept = own(op, mul(2, s.rows, s.width) * backend_.wide());
+  const bool back = flows(op, {&x}, gates);
+  // Probabilities, and the gates once more in full: the choice, which the gradients of experts need, too.
+  if (taping() && (back || trains("mlp.expert_down")))
+    gates.slot->kept = own(op, mul(2, s.rows, s.width) * backend_.wide());
   const bool has_own = arch_.moe.zero_experts > 0;
   forward(op, s, [&] {
     has_own ? backend_.route_own(s, arch_.moe, x.data->data(), gates.data->data(), data(gates.slot->kept))
             : backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept));
     if (factors != nullptr) backend_.scale_gates(s, value(factors), gates.data->data());
   });
-  if (taping())
+  if (!back && gates.slot->kept) tape_->remember([out = gates.slot] { out->kept = nullptr; });
+  if (back)
     remember(op, s, [this, op, s, factors, has_own, in = x.slot, out = gates.slot] {
       const Tensor dy = taken(out);
       if (factors != nullptr)
-        backend_.scale_gates_gradient(s, out->kept->data(), value(factors), dy->data(), weights_.sum(factors));
+        backend_.scale_gates_gradient(s, out->kept->data(), value(factors), dy->data(), sum(factors));
       const Into dx = into(op, in, mul(s.rows, s.width));
       has_own ? backend_.route_own_gradient(s, arch_.moe, out->kept->data(), dy->data(), dx.data, dx.add)
               : backend_.route_gradient(s, out->kept->data(), dy->data(), dx.data, dx.add);
@@ -40,7 +43,7 @@ Value Pass::dispatch(std::string_view op, Value given, const Value& gates) {
   const Pointwise s{.kind = PointwiseKind::dispatch, .rows = mul(x.rows, k), .width = x.width, .top_k = k};
   Value y = make(op, s.rows, s.width);
   forward(op, s, [&] { backend_.dispatch(s, experts, gates.data->data(), x.data->data(), y.data->data()); });
-  if (taping())
+  if (flows(op, {&x}, y))
     remember(op, s, [this, op, s, experts, kept = gates.slot->kept, in = x.slot, n = x.elements(), out = y.slot] {
       const Tensor dy = taken(out);
       const Into dx = into(op, in, n);
@@ -54,10 +57,11 @@ Value Pass::combine(std::string_view op, Value given, Value given_gates) {
   const Count experts = arch_.moe.experts;
   const Pointwise s{.kind = PointwiseKind::combine, .rows = gates.rows, .width = x.width, .top_k = arch_.moe.visited()};
   Value y = make(op, s.rows, s.width);
-  const Tensor own_gates = taping() ? own(op, x.rows * backend_.wide()) : nullptr;
+  const bool back = flows(op, {&x, &gates}, y);
+  const Tensor own_gates = back ? own(op, x.rows * backend_.wide()) : nullptr;
   forward(op, s,
           [&] { backend_.combine(s, experts, gates.data->data(), x.data->data(), y.data->data(), data(own_gates)); });
-  if (taping())
+  if (back)
     remember(op, s,
              [this, op, s, experts, own_gates, route_kept = gates.slot->kept, kept = keep(op, x), in = x.slot,
               n = x.elements(), gate_slot = gates.slot, gates_elements = gates.elements(), out = y.slot] {
@@ -75,7 +79,7 @@ Value Pass::add_own(std::string_view op, Value given, Value given_own, Value giv
   Value z = make(op, s.rows, s.width);
   forward(op, s,
           [&] { backend_.add_own(s, arch_.moe, gates.data->data(), y.data->data(), x.data->data(), z.data->data()); });
-  if (taping())
+  if (flows(op, {&y, &x, &gates}, z))
     remember(op, s,
              [this, op, s, kept = keep(op, x), in = bare(x), route_kept = gates.slot->kept, from = bare(gates),
               first = y.slot, out = z.slot] {
@@ -83,7 +87,7 @@ Value Pass::add_own(std::string_view op, Value given, Value given_own, Value giv
                const Into dx = into(op, in.slot, in.elements()), dg = into(op, from.slot, from.elements());
                backend_.add_own_gradient(s, arch_.moe, route_kept->data(), x_data->data(), dz->data(), dx.data, dx.add,
                                          dg.data, dg.add);
-               first->gradient = dz;
+               if (first->asks) first->gradient = dz;
              });
   return z;
 }

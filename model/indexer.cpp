@@ -1,5 +1,7 @@
 // The indexer of a layer: which keys its attention reads.
 
+#include <algorithm>
+
 #include "model/mixer.hpp"
 
 namespace llmcalc::model {
@@ -70,7 +72,7 @@ Tensor chosen_keys(Pass& p, Value x, Value low) {
 }
 
 void Pass::rope_index(std::string_view op, const RopePart& q, const RopePart& k) {
-  rope_at(op, {step_.queries, step_.past, rotaries_.of_index(kind())}, q, k);
+  rope_at(op, positions(rotaries_.of_index(kind())), q, k);
 }
 
 void Pass::cache_index_keys(const LayerCache& c, const HeadView& keys) {
@@ -108,6 +110,7 @@ Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Va
   if (arch_.shares_choices()) choice_ = chosen;
   if (!taping()) return chosen;
 
+  if (!std::any_of(in.begin(), in.end(), [](const Value& x) { return x.slot && x.slot->asks; })) return chosen;
   chosen->claim(op);
   std::vector<Tensor> held;
   std::vector<std::shared_ptr<Slot>> slots;

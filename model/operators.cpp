@@ -17,7 +17,7 @@ bool reads_tokens(std::string_view op) { return op == "embedding.tokens" || op =
 
 /// The ids of all tokens, which a step of training keeps for backward once, and those that a module reads.
 Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
-  if (ids.empty() || !step_.training) return nullptr;
+  if (ids.empty() || !step_.training || (taping() && !matrix(op).gradient)) return nullptr;
   Tensor once;
   Tensor& kept = in_module() ? once : ids_;
   if (kept) return kept;
@@ -47,7 +47,7 @@ void Pass::look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids
   const Tensor dy = taken(y);  // nobody else holds it by now
   const double scale = reads_tokens(op) ? numerics().embedding_scale : 1;
   if (scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
-  backend_.lookup_gradient(s, ids, at, dy->data(), weights_.sum(&table));
+  backend_.lookup_gradient(s, ids, at, dy->data(), sum(&table));
 }
 
 Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
@@ -56,7 +56,7 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
   Value y = make(op, s.tokens, s.width);
   const Tensor kept = kept_ids(op, ids);
   forward(op, s, [&] { look_up(op, s, {ids.data(), data(kept)}, positions(), table, y); });
-  if (taping())
+  if (flows_from(table, y))
     remember(op, s, [this, op, s, ids, kept, at = positions(), &table, out = y.slot] {
       look_up_gradient(op, s, {ids.data(), data(kept)}, at, table, out);
     });
@@ -65,12 +65,16 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
 
 // ---- y = x W' + b; dx = dy W, dW = dy' x, db = the sum of dy
 
-Value Pass::linear(std::string_view op, Value x) { return product(op, std::move(x), {}); }
+Value Pass::linear(std::string_view op, Value x) { return adapted(op, std::move(x), {}); }
 Value Pass::detached(std::string_view op, Value x) { return product(op, std::move(x), {.detached = true}); }
-Value Pass::logits(std::string_view op, Value x) { return product(op, std::move(x), {.for_loss = step_.training}); }
+Value Pass::logits(std::string_view op, Value x) {
+  if (!step_.training || plan().logits.chunks == 1) return product(op, std::move(x), {.for_loss = step_.training});
+  unprojected_ = std::move(x);
+  return {nullptr, unprojected_.rows, matrix(op).shape.out, unprojected_.slot};
+}
 Value Pass::first_tokens(std::string_view op, Value x) { return product(op, std::move(x), {.first = true}); }
 Value Pass::routed(std::string_view op, Value x, const Value& gates) {
-  return product(op, std::move(x), {.gates = &gates});
+  return adapted(op, std::move(x), {.gates = &gates});
 }
 
 Value Pass::product(std::string_view op, Value given, const Product& how) {
@@ -109,19 +113,21 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
     backend_.linear(s, v, y.data->data());
     if (most > 0) backend_.cap(mul(s.rows, s.out), most, y.data->data(), wide);
   });
-  if (taping())
-    remember(
-        op, s,
-        [this, op, s, v, before, strided = narrow || first, detached = how.detached, kept = keep(op, x), in = x.slot,
-         n = x.elements(), out = y.slot, w, b, chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
-          const Tensor dy = taken(out), x_data = kept.get();
-          const Into dx = detached ? Into{nullptr, false} : into_rows(op, in, n, strided);
-          v.x = static_cast<const std::byte*>(x_data->data()) + before;
-          v.choice = data(chosen);
-          v.add_weight_gradient = !std::exchange(w->blank, false);
-          void* const to = detached ? nullptr : static_cast<std::byte*>(dx.data) + before;
-          backend_.linear_gradient(s, v, dy->data(), to, dx.add, w->gradient->data(), weights_.sum(b));
-        });
+  if (how.detached ? flows(op, {}, y) : flows(op, {&x}, y))
+    remember(op, s,
+             [this, op, s, v, before, strided = narrow || first, asks = x.slot->asks && !how.detached,
+              kept = keep_for(w, op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
+              chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
+               const Tensor dy = taken(out), x_data = kept.get();
+               const Into dx = asks ? into_rows(op, in, n, strided) : Into{nullptr, false};
+               v.x = x_data ? static_cast<const std::byte*>(x_data->data()) + before : nullptr;
+               v.weight = value(w);
+               v.choice = data(chosen);
+               const Into dw = matrix_sum(w);
+               v.add_weight_gradient = dw.add;
+               void* const to = asks ? static_cast<std::byte*>(dx.data) + before : nullptr;
+               backend_.linear_gradient(s, v, dy->data(), to, dx.add, dw.data, bias_sum(b));
+             });
   return y;
 }
 
@@ -146,21 +152,23 @@ Value Pass::normed(std::string_view op, Value given, Norm s, const NormNumbers& 
              .offset = own_numbers.offset};
   if (w != nullptr) v.heads = w->elements() / s.width;
   const Bytes before = first * backend_.number();
-  const auto from = [before](const Tensor& t) { return static_cast<std::byte*>(t->data()) + before.value; };
-  v.x = from(x.data);
+  const auto from = [before](void* t) { return static_cast<std::byte*>(t) + before.value; };
+  v.x = from(x.data->data());
   Value y = stride > 0 ? make(op, s.rows, s.width) : make(op, x.rows, x.width);
+  const bool back = flows(op, {&x}, y);
   Tensor statistics;
-  if (taping() && plan().norm_stats) statistics = own(op, mul(s.rows, s.centred ? 2 : 1) * backend_.wide());
+  if (back && plan().norm_stats) statistics = own(op, mul(s.rows, s.centred ? 2 : 1) * backend_.wide());
   forward(op, s, [&] { backend_.norm(s, v, y.data->data(), data(statistics)); });
-  if (taping())
+  if (back)
     remember(op, s,
              [this, op, s, v, from, statistics, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w,
               b]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
                const Into dx = into_rows(op, in, n, v.x_stride > s.width);
-               v.x = from(x_data);
-               backend_.norm_gradient(s, v, data(statistics), dy->data(), from(in->gradient), dx.add, weights_.sum(w),
-                                      weights_.sum(b));
+               v.x = from(x_data->data());
+               v.weight = value(w);
+               v.bias = value(b);
+               backend_.norm_gradient(s, v, data(statistics), dy->data(), from(dx.data), dx.add, sum(w), sum(b));
              });
   return y;
 }
@@ -179,7 +187,7 @@ void Pass::rope_at(std::string_view op, const Positions& at, const RopePart& a, 
     rotate(a, at, a.x.data->data(), false);
     rotate(b, at, b.x.data->data(), false);
   });
-  if (!taping()) return;
+  if (!taping() || !has_backward(op, {&a.x, &b.x})) return;
   const auto back = [this, at](RopePart p) {
     return [this, at, p, rows = p.x.rows, width = p.x.width, slot = p.x.slot] {
       Value dx{nullptr, rows, width, nullptr};
@@ -193,6 +201,7 @@ void Pass::rope_at(std::string_view op, const Positions& at, const RopePart& a, 
 // of its own (Slot::apart).
 
 void Pass::share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count n, bool alone) {
+  if (!to->asks) return;
   if (to->gradient) return backend_.accumulate(n, dy->data(), to->gradient->data());
   if (!to->apart || alone) {
     to->gradient = dy;
@@ -206,7 +215,7 @@ Value Pass::add(std::string_view op, Value a, Value b) {
   const Pointwise s{.kind = PointwiseKind::add, .rows = left.rows, .width = left.width};
   Value y = make(op, left.rows, left.width);
   forward(op, s, [&] { backend_.add(s, left.data->data(), right.data->data(), y.data->data()); });
-  if (taping())
+  if (flows(op, {&left, &right}, y))
     remember(op, s, [this, op, n = left.elements(), first = left.slot, second = right.slot, out = y.slot] {
       const Tensor dy = taken(out);
       const bool alone = dy.use_count() == 1;
@@ -223,7 +232,7 @@ Value Pass::multiply(std::string_view op, Value a, Value b) {
   const Pointwise s{.kind = PointwiseKind::multiply, .rows = left.rows, .width = left.width};
   Value y = make(op, left.rows, left.width);
   forward(op, s, [&] { backend_.multiply(s, left.data->data(), right.data->data(), y.data->data()); });
-  if (taping())
+  if (flows(op, {&left, &right}, y))
     remember(op, s,
              [this, op, s, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
               out = y.slot, n = left.elements()] {
@@ -248,7 +257,7 @@ Value Pass::scaled(std::string_view op, const Pointwise& s, Value a, Value g) {
   const Pointwise rows{.kind = s.kind, .rows = gate.elements(), .width = left.elements() / gate.elements()};
   Value y = make(op, left.rows, left.width);
   forward(op, s, [&] { backend_.scale(rows, left.data->data(), gate.data->data(), y.data->data()); });
-  if (taping())
+  if (flows(op, {&left, &gate}, y))
     remember(
         op, s,
         [this, op, rows, l = keep(op, left), r = keep(op, gate), first = left.slot, second = gate.slot, out = y.slot] {
@@ -272,12 +281,12 @@ Value Pass::activate(std::string_view op, Value given) {
     bends != nullptr ? backend_.xielu(s, value(bends), x.data->data(), nullptr, y.data->data())
                      : backend_.activate(s, act, x.data->data(), y.data->data());
   });
-  if (taping())
+  if (flows(op, {&x}, y))
     remember(op, s, [this, op, s, act, bends, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
       const Tensor dy = taken(out), x_data = kept.get();
       const Into dx = into(op, in, n);
       bends != nullptr ? backend_.xielu_gradient(s, value(bends), x_data->data(), nullptr, dy->data(), dx.data, dx.add,
-                                                 nullptr, false, weights_.sum(bends))
+                                                 nullptr, false, sum(bends))
                        : backend_.activate_gradient(s, act, x_data->data(), dy->data(), dx.data, dx.add);
     });
   return y;
@@ -307,7 +316,7 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
   };
   Value y;
   forward(op, s, [&] { y = make_it(left.data, right.data); });
-  if (!taping()) return y;
+  if (!flows(op, {&left, &right}, y)) return y;
   if (remade) y.slot->again = [make_it, x = left.data, z = right.data] { return make_it(x, z).data; };
   remember(op, s,
            [this, op, s, act, bends, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
@@ -316,7 +325,7 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
              const Into da = into(op, first, n), db = into(op, second, n);
              bends != nullptr
                  ? backend_.xielu_gradient(s, value(bends), x->data(), z->data(), dy->data(), da.data, da.add, db.data,
-                                           db.add, weights_.sum(bends))
+                                           db.add, sum(bends))
                  : backend_.gate_gradient(s, act, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
            });
   return y;
@@ -329,9 +338,9 @@ void Pass::multiply_by(std::string_view op, Value& x) {
   Parameter* const f = weight(op, "factor");
   const Pointwise s{.kind = PointwiseKind::scale, .rows = x.rows, .width = x.width, .weights = f->elements()};
   forward(op, s, [&] { backend_.multiply_by_learned(s, value(f), x.data->data()); });
-  if (taping())
+  if (taping() && has_backward(op, {&x}))
     remember(op, s, [this, s, f, y = x.data, slot = x.slot] {
-      backend_.multiply_by_learned_gradient(s, value(f), y->data(), slot->gradient->data(), weights_.sum(f));
+      backend_.multiply_by_learned_gradient(s, value(f), y->data(), slot->gradient->data(), sum(f));
     });
 }
 
@@ -341,9 +350,10 @@ void Pass::dropout(std::string_view op, Value& x) {
   if (!step_.dropout) return;
   const Pointwise s{.kind = PointwiseKind::dropout, .rows = x.rows, .width = x.width};
   const Dropout d = dice(op);
-  const Tensor mask = taping() ? own(op, Bytes(x.elements())) : nullptr;
+  const bool back = taping() && has_backward(op, {&x});
+  const Tensor mask = back ? own(op, Bytes(x.elements())) : nullptr;
   forward(op, s, [&] { backend_.dropout(s, d, x.data->data(), data(mask)); });
-  if (!taping()) return;
+  if (!back) return;
   x.slot->apart = true;
   remember(op, s, [this, s, d, mask, slot = x.slot] {
     backend_.dropout_gradient(s, d, mask->data(), slot->gradient->data());
@@ -362,7 +372,7 @@ void Pass::entropy(std::string_view op, const Value& x, std::span<const std::int
     most > 0 && !log_sums ? backend_.capped_loss(s, targets.data(), x.data->data(), mean)
                           : backend_.loss(s, targets.data(), x.data->data(), data(log_sums), mean);
   });
-  if (!taping()) return;
+  if (!taping() || !x.slot->asks) return;
   remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, most, scale = share * loss_scale_] {
     const Count known = std::count_if(targets.begin(), targets.end(), [](std::int64_t t) { return t >= 0; });
     const double each = scale / static_cast<double>(std::max<Count>(1, known));
@@ -381,7 +391,7 @@ void Pass::further_loss(std::string_view op, Value given, std::span<const std::i
 
 void Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
   const Value x = std::move(given);
-  entropy(op, x, targets, 1, mean);
+  x.data ? entropy(op, x, targets, 1, mean) : chunked_loss(op, std::exchange(unprojected_, {}), targets, mean);
   for (const Value& y : std::exchange(judged_, {})) backend_.add_mean(y.elements(), y.data->data(), mean);
 }
 

@@ -20,10 +20,10 @@ ParameterName::ParameterName(const std::string& whole) {
   what = rest.substr(rest.rfind('.') + 1);
 }
 
-ParameterOperators::ParameterOperators(const Arch& arch, Plan plan)
-    : kinds_(layer_kinds(arch)), halves_(halves(arch)), layers_(arch.layers) {
-  plan.mla = Mla::expanded;  // absorbed projections are the same weights
-  for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
+ParameterOperators::ParameterOperators(const Arch& arch, const Plan& plan, Step step)
+    : kinds_(layer_kinds(arch, step.frozen, step.narrowed)), halves_(halves(arch)), layers_(arch.layers) {
+  step.absorbed = false;  // absorbed projections are the same weights
+  for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     const Segment& s = row.segment;
     const Count first = s.mtp ? of_module : s.kind == SegmentKind::block ? s.layer.first : of_none;
     all_.emplace(std::pair(first, std::string(row.op.name)), row.op);
@@ -44,14 +44,18 @@ bool ParameterOperators::is_matrix(const ParameterShape& p) const {
 }
 
 ParameterFormats parameter_formats(const Arch& arch, const Plan& plan) {
-  return [operators = ParameterOperators(arch, plan), p = pricing(plan, Phase::prefill),
-          compute = working_format(plan)](const ParameterShape& shape) -> std::optional<DType> {
+  const bool adapts = trains_adapters(plan);
+  const Step step = adapts ? training_step(plan) : prefill_step(plan, 1);
+  return [operators = ParameterOperators(arch, plan, step), compute = working_format(plan), adapts,
+          p = pricing(plan, adapts ? Phase::training : Phase::prefill)](
+             const ParameterShape& shape) -> std::optional<DType> {
     const Stored s = stored(operators.of(shape), p);
     const DType format = operators.is_matrix(shape) ? s.matrix : s.vector;
     if (format == compute) return std::nullopt;
     if (!can_code(format))
       throw InputError("the reference transformer has no codes of " + std::string(format.name()) +
-                       ", in which the plan stores " + shape.name + "; choose another --weight-precision");
+                       ", in which the plan stores " + shape.name + "; choose another " +
+                       (adapts ? "--base-precision" : "--weight-precision"));
     return format;
   };
 }

@@ -18,7 +18,8 @@ struct ParameterName {
 
 class ParameterOperators {
  public:
-  ParameterOperators(const Arch& arch, Plan plan);
+  /// Those of a step of the plan.
+  ParameterOperators(const Arch& arch, const Plan& plan, Step step);
   const Op& of(const ParameterShape& p) const;
   /// Whether it is the matrix of a product or a table; biases, sinks, factors and the taps of convolutions are vectors.
   bool is_matrix(const ParameterShape& p) const;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "model/parameter_operators.hpp"
 #include "model/random.hpp"
 
 namespace llmcalc::model {
@@ -20,10 +21,14 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       kinds_(layer_kinds(arch)),
       module_layer_(step.mtp > 0 ? mtp_layer(arch) : LayerKind()),
       handing_(handed_on(kinds_)),
+      documents_(step.training ? documents_by_token(settings.plan.documents) : std::vector<Document>()),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
       trace_(trace),
       tape_(tape),
-      cache_(cache) {}
+      cache_(cache) {
+  if (!documents_.empty() && static_cast<Count>(documents_.size()) != step.queries)
+    throw std::logic_error("the documents of a packed sequence do not fill it");
+}
 
 Value Pass::make(std::string_view op, Count rows, Count width) {
   return make(Purpose::activations, op, rows, width, backend_.number());
@@ -50,6 +55,7 @@ Pass::Kept Pass::keep(std::string_view op, const Value& x) {
 }
 
 Pass::Into Pass::into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements) {
+  if (!x->asks) return {nowhere(elements * backend_.number()), false};
   const bool there = x->gradient != nullptr;
   if (!there) x->gradient = arena_.make(Purpose::activations, op, elements * backend_.number());
   return {x->gradient->data(), there};
@@ -58,7 +64,7 @@ Pass::Into Pass::into(std::string_view op, const std::shared_ptr<Slot>& x, Count
 Pass::Into Pass::into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart) {
   const Into g = into(op, x, elements);
   if (g.add || !apart) return g;
-  backend_.zero(g.data, x->gradient->bytes());
+  backend_.zero(g.data, elements * backend_.number());
   return {g.data, true};
 }
 
@@ -69,6 +75,7 @@ void Pass::run(std::string_view op, const Shape& shape, Direction direction, con
   else
     traced(op, shape, direction, f);
   if (checking_) refuse_not_a_number(op);
+  if (direction == Direction::backward) end_rule();
 }
 
 /// Runs f between two waits, so that the measured time is the operator's alone.
@@ -146,23 +153,39 @@ void Pass::enter(Count layer) {
   if (layer < 0 || mixer().indexer.runs()) choice_ = nullptr;
 }
 
+namespace {
+
+/// Whether something of `n` layers from one on is trained.
+bool trains_some(const Weights& weights, Count first, Count n) {
+  const std::vector<const Parameter*> all = weights.trained();
+  return std::any_of(all.begin(), all.end(), [&](const Parameter* p) {
+    const Count layer = ParameterName(p->shape.name).layer;
+    return layer >= first && layer < first + n;
+  });
+}
+
+}  // namespace
+
 Value Pass::checkpoint(Value given, const std::function<Value(Value)>& block) {
-  if (!taping()) return block(std::move(given));
-  const Value x = std::move(given);
+  const bool back = taping() && (given.slot->asks || trains_some(weights_, layer_, halves(arch_)));
+  if (!back) return block(std::move(given));
+  Value x = std::move(given);
   const Count layer = layer_;
   Tape* const tape = std::exchange(tape_, nullptr);
   Value y = block(x);
   tape_ = tape;
+  const bool asks = y.slot->asks;
+  y.slot = std::make_shared<Slot>();
+  y.slot->asks = asks;
   x.data->claim("block.input");
   if (choice_) choice_->claim("attn.index_scores");
-  y.slot = std::make_shared<Slot>();
   tape_->remember([this, x, block, layer, choice = choice_, y_slot = y.slot]() mutable {
     Tape again;
     Tape* const outer = std::exchange(tape_, &again);
     choice_ = std::exchange(choice, nullptr);
     enter(layer);
     direction_ = Direction::recompute;
-    block(x).slot->gradient = std::exchange(y_slot->gradient, nullptr);
+    block(std::move(x)).slot->gradient = std::exchange(y_slot->gradient, nullptr);
     direction_ = Direction::forward;
     choice_ = nullptr;
     again.backward();

@@ -13,63 +13,14 @@
 #include "calc/handed_on.hpp"
 #include "model/cache.hpp"
 #include "model/halves.hpp"
+#include "model/layouts.hpp"
 #include "model/rotaries.hpp"
+#include "model/settings.hpp"
 #include "model/tape.hpp"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
 
 namespace llmcalc::model {
-
-/// The settings of a model run, besides its weights.
-struct Settings {
-  Plan plan;
-  double dropout = 0.1;     ///< where the plan has dropout on
-  std::uint64_t seed = 1;   ///< of dropout
-  std::uint64_t steps = 0;  ///< steps trained: each has new dropout masks
-  /// The share of the mean of the modules' losses (Plan::mtp) in the loss, as in most of DeepSeek-V3's training
-  /// (arXiv:2412.19437, 4.2).
-  double further_share = 0.3;
-  Numerics numerics = {};
-  bool coded = false;  ///< weights and cache are held in the plan's formats where these are not what it computes in
-  bool operator==(const Settings&) const = default;
-};
-
-/// The location of a part of a head in the core's inputs (q, k, v, ...): strides from token to token and head to head.
-struct Part {
-  std::size_t tensor = 0;
-  Count offset = 0, token = 0, head = 0;
-  Count tokens = 0;  ///< of each sequence; 0: the pass's queries
-};
-struct CoreLayout {
-  Part q, q_rope, k, k_rope, v;
-  Part pooled{};  ///< used where the core has pooled keys
-  Count rope_dim = 0;
-  double scale = 1;
-  double cap = 0;  ///< of the scores, see AttentionInputs
-  bool alibi = false;
-};
-
-/// Embedded tokens of an encoder and of the decoder behind it. A decoding step has none of the former.
-struct Stacks {
-  Value encoder, decoder;
-};
-
-/// Keys and values of all heads after norms and rotation; empty where a layer has its own, or reads a cache.
-struct KeysAndValues {
-  Value k, v;
-};
-
-/// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
-struct StateLayout {
-  RecurrentKind kind = RecurrentKind::none;
-  Part q, k, v, decay, beta, removed{};
-};
-
-/// Heads of x that positions rotate: `width` numbers of each from `offset` on.
-struct RopePart {
-  Value& x;
-  Count heads = 0, head = 0, width = 0, offset = 0;
-};
 
 class Pass {
  public:
@@ -82,7 +33,7 @@ class Pass {
   const Plan& plan() const { return settings_.plan; }
   /// Whether the logits of a loss are wide.
   bool wide_logits() const { return plan().logits.format != LogitFormat::compute; }
-  Positions positions() const { return {step_.queries, step_.past, rotaries_.of(kind())}; }
+  Positions positions() const { return positions(rotaries_.of(kind())); }
   const Numerics& numerics() const { return settings_.numerics; }
   /// The kind of the current layer; outside of layers one without anything.
   const LayerKind& kind() const {
@@ -118,6 +69,7 @@ class Pass {
   Value linear(std::string_view op, Value x);
   /// The same of an indexer, whose own loss trains it alone: x gets no gradient.
   Value detached(std::string_view op, Value x);
+  /// Where the plan has chunks of them they are made with the loss, and the result here is empty.
   Value logits(std::string_view op, Value x);
   /// A linear layer on the first token of each sequence.
   Value first_tokens(std::string_view op, Value x);
@@ -253,7 +205,7 @@ class Pass {
   struct Kept {
     Tensor data;
     std::function<Tensor()> again;
-    Tensor get() const { return data ? data : again(); }
+    Tensor get() const { return data || !again ? data : again(); }
   };
   /// The destination of a gradient, which is written or accumulated.
   struct Into {
@@ -262,10 +214,38 @@ class Pass {
   };
 
   bool taping() const { return tape_ != nullptr; }
+  Positions positions(const Rotary* rotary) const {
+    return {.queries = step_.queries, .past = step_.past, .rotary = rotary, .documents = documents()};
+  }
+  const Document* documents() const { return documents_.empty() ? nullptr : documents_.data(); }
   Value make(std::string_view op, Count rows, Count width);
   Value make(Purpose purpose, std::string_view op, Count rows, Count width, Bytes each);
   Tensor own(std::string_view op, Bytes bytes);
+  /// Whether the operator trains learned numbers: the current layer's, or those that it borrows.
+  bool trains(std::string_view op) const;
+  /// Whether backward runs anything of an operator that reads these: where parts of a model are frozen, if a gradient
+  /// is asked of one of them, or of its own numbers.
+  bool has_backward(std::string_view op, std::initializer_list<const Value*> in) const;
+  /// The same of one that makes y, which then asks for a gradient, too. Without a tape nothing runs backward.
+  bool flows(std::string_view op, std::initializer_list<const Value*> in, const Value& y) const;
+  bool flows(std::string_view op, const std::vector<Value>& in, const Value& y) const;
+  /// The same of rows of a table. Beside adapters rows of a frozen one ask for a gradient, too, as with
+  /// enable_input_require_grads of Hugging Face's transformers; it ends there.
+  bool flows_from(const Parameter& table, const Value& y);
+  /// Where a gradient goes that nobody asks for: zeros that no figure counts, for a device's kernel writes none. They
+  /// stay until the rule ends.
+  void* nowhere(Bytes bytes);
+  /// The sum that gradients of learned numbers are added to. Null where there are no such numbers.
+  void* sum(Parameter* p);
+  /// The same of a bias of a product, and of its matrix, which may be written where nobody has yet; of frozen ones
+  /// null.
+  void* bias_sum(Parameter* p) { return p != nullptr && p->gradient ? sum(p) : nullptr; }
+  Into matrix_sum(Parameter* p);
+  /// Ends an operator's gradient rule.
+  void end_rule();
   Kept keep(std::string_view op, const Value& x);
+  /// What the gradient of a product's matrix reads: of a frozen one nothing.
+  Kept keep_for(const Parameter* w, std::string_view op, const Value& x) { return w->gradient ? keep(op, x) : Kept(); }
   Into into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
   /// The destination of a gradient of strided rows; the gradient between them is zero.
   Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
@@ -296,6 +276,10 @@ class Pass {
   /// which a head has that has no other.
   Parameter& matrix(std::string_view op) const;
   /// The mean over the rows with a target; in backward its gradient, times `share`, takes the logits' place.
+  struct ChunkedHead;
+  void chunked_loss(std::string_view op, Value x, std::span<const std::int64_t> targets, double* mean);
+  void chunk_forward(const ChunkedHead& h, Count first, Count n, double* mean);
+  void chunk_backward(const ChunkedHead& h, Count first, Count n);
   void entropy(std::string_view op, const Value& logits, std::span<const std::int64_t> targets, double share,
                double* mean);
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
@@ -313,6 +297,7 @@ class Pass {
     const Value* gates = nullptr;
   };
   Value product(std::string_view op, Value x, const Product& how);
+  Value adapted(std::string_view op, Value x, const Product& how);
   Value gated(std::string_view op, Activation act, bool remade, Value a, Value b);
   struct LayerInput;
   LayerInput layer_input();
@@ -358,7 +343,8 @@ class Pass {
   void remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
                     const std::shared_ptr<Slot>& y);
   struct CoreKept;
-  CoreKept core_kept(std::string_view op, const Attention& s, bool passing);
+  /// is_kept: backward reads it; passing: it is there while the core runs alone.
+  CoreKept core_kept(std::string_view op, const Attention& s, bool is_kept, bool passing);
   /// The core's inputs in these tensors.
   using ReadInputs = std::function<AttentionInputs(const std::vector<Tensor>&)>;
   void remember_attention(std::string_view op, const Attention& s, const CoreLayout& l, const std::vector<Value>& in,
@@ -380,7 +366,8 @@ class Pass {
   KeysAndValues given_;
   std::vector<Value> saved_;  ///< residual streams
   Value layer_inputs_;
-  Tensor ids_;  ///< of the tokens, which all tables that they choose rows of keep once
+  Tensor ids_;                       ///< of the tokens, which all tables that they choose rows of keep once
+  std::vector<Document> documents_;  ///< of every token of a packed sequence in training
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;
@@ -391,9 +378,12 @@ class Pass {
   Tensor choice_;                       ///< kept where later layers share it, until one makes its own
   std::vector<std::int64_t> segments_;  ///< of every token
   std::vector<Value> judged_;
+  Value unprojected_;  ///< what chunked logits are made of, until their loss
   const std::atomic<bool>* stop_ = nullptr;
   bool checking_ = false;
-  std::vector<std::int64_t> both_;  ///< ids of two stacks
+  std::deque<Unpacked> unasked_;                             ///< what nowhere() gave
+  std::vector<std::pair<Parameter*, const void*>> rounded_;  ///< sums of a rule that are added to gradients of 2 bytes
+  std::vector<std::int64_t> both_;                           ///< ids of two stacks
   std::deque<std::vector<std::int64_t>> further_;
   std::optional<Count> looked_at_;
   Value encoded_;

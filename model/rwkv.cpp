@@ -18,7 +18,8 @@ Value Pass::shift(std::string_view op, Value given, Count mixes) {
              [this, op, s, v, shares, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
                v.x = x_data->data();
-               backend_.rwkv()->shift_gradient(s, v, dy->data(), place(op, in, n), weights_.sum(shares));
+               v.shares = value(shares);
+               backend_.rwkv()->shift_gradient(s, v, dy->data(), place(op, in, n), sum(shares));
              });
   return y;
 }
@@ -65,8 +66,7 @@ Value Pass::gate_key(std::string_view op, Value rate, Value k) {
       const Tensor dy = taken(out);
       const auto x = all.data();
       const auto d = all.places(*this, op);
-      backend_.rwkv()->gate_key_gradient(s, x[0]->data(), x[1]->data(), value(w), dy->data(), d[0], d[1],
-                                         weights_.sum(w));
+      backend_.rwkv()->gate_key_gradient(s, x[0]->data(), x[1]->data(), value(w), dy->data(), d[0], d[1], sum(w));
     });
   return y;
 }
@@ -82,8 +82,7 @@ Value Pass::unit(std::string_view op, Value given, Count heads) {
   if (taping())
     remember(op, s, [this, op, s, w, inverse, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
       const Tensor dy = taken(out), x_data = kept.get();
-      backend_.rwkv()->unit_gradient(s, x_data->data(), value(w), data(inverse), dy->data(), place(op, in, n),
-                                     weights_.sum(w));
+      backend_.rwkv()->unit_gradient(s, x_data->data(), value(w), data(inverse), dy->data(), place(op, in, n), sum(w));
     });
   return y;
 }
@@ -109,7 +108,7 @@ Value Pass::bonus(std::string_view op, Count heads, std::array<Value, 5> given) 
       const Tensor dy = taken(out);
       const auto x = all.data();
       const auto d = all.places(*this, op);
-      backend_.rwkv()->bonus_gradient(s, head, view(x), dy->data(), {d[0], d[1], d[2], d[3], d[4], weights_.sum(w)});
+      backend_.rwkv()->bonus_gradient(s, head, view(x), dy->data(), {d[0], d[1], d[2], d[3], d[4], sum(w)});
     });
   return y;
 }

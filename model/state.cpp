@@ -18,12 +18,14 @@ Value Pass::convolve(std::string_view op, Value given, Convolution s) {
       .x = x.data->data(), .weight = value(w), .bias = value(b), .state = cached_state(op), .begins = step_.past == 0};
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.convolve(s, v, y.data->data()); });
-  if (taping())
+  if (flows(op, {&x}, y))
     remember(op, s, [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b]() mutable {
       const Tensor dy = taken(out), x_data = kept.get();
       const Into dx = into(op, in, n);
       v.x = x_data->data();
-      backend_.convolve_gradient(s, v, dy->data(), dx.data, dx.add, weights_.sum(w), weights_.sum(b));
+      v.weight = value(w);
+      v.bias = value(b);
+      backend_.convolve_gradient(s, v, dy->data(), dx.data, dx.add, sum(w), sum(b));
     });
   return y;
 }
@@ -57,7 +59,7 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
   v.begins = step_.past == 0;
   Value y = make(op, s.rows(), mul(s.heads, s.head_dim));
   forward(op, s, [&] { backend_.recur(s, v, y.data->data()); });
-  if (!taping()) return y;
+  if (!flows(op, in, y)) return y;
 
   std::vector<Tensor> held;
   std::vector<std::shared_ptr<Slot>> slots;
@@ -80,9 +82,9 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
                              .decay = to.decay,
                              .beta = to.beta,
                              .removed = to.removed,
-                             .log_decay = weights_.sum(learned[0]),
-                             .step_bias = weights_.sum(learned[1]),
-                             .skip = weights_.sum(learned[2])});
+                             .log_decay = sum(learned[0]),
+                             .step_bias = sum(learned[1]),
+                             .skip = sum(learned[2])});
   });
   return y;
 }

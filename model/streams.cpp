@@ -13,7 +13,7 @@ Value Pass::repeat(std::string_view op, Value given) {
   const Pointwise s{.kind = PointwiseKind::repeat, .rows = x.rows, .width = mul(n, x.width), .top_k = n};
   Value y = make(op, s.rows, s.width);
   forward(op, s, [&] { backend_.repeat(s, x.data->data(), y.data->data()); });
-  if (taping())
+  if (flows(op, {&x}, y))
     remember(op, s, [this, op, s, in = x.slot, n = x.elements(), out = y.slot] {
       const Tensor dy = taken(out);
       const Into dx = into(op, in, n);
@@ -46,7 +46,7 @@ Value Pass::gather(std::string_view op, const Value& x, const Value& weights) {
                     .weights = scales->elements() + bias->elements()};
   Value y = make(op, s.rows, s.width);
   forward(op, s, [&] { backend_.gather(s, streams_of(op, x, x.data, weights, weights.data), y.data->data()); });
-  if (taping())
+  if (flows(op, {&x, &weights}, y))
     remember(op, s,
              [this, op, s, x = bare(x), w = bare(weights), x_kept = keep(op, x), w_kept = keep(op, weights), scales,
               bias, out = y.slot] {
@@ -57,8 +57,8 @@ Value Pass::gather(std::string_view op, const Value& x, const Value& weights) {
                                          .add_x = dx.add,
                                          .weights = dw.data,
                                          .add_weights = dw.add,
-                                         .scales = weights_.sum(scales),
-                                         .bias = weights_.sum(bias)});
+                                         .scales = sum(scales),
+                                         .bias = sum(bias)});
              });
   return y;
 }
@@ -71,7 +71,7 @@ Value Pass::spread(std::string_view op, std::string_view gather_op, Value given,
   forward(op, s, [&] {
     backend_.spread(s, streams_of(gather_op, x, x.data, weights, weights.data), y.data->data(), z.data->data());
   });
-  if (taping())
+  if (flows(op, {&x, &y, &weights}, z))
     remember(op, s,
              [this, op, gather_op, s, x = bare(x), w = bare(weights), y_slot = y.slot, n = y.elements(),
               x_kept = keep(op, x), y_kept = keep(op, y), w_kept = keep(op, weights), out = z.slot] {
@@ -85,8 +85,8 @@ Value Pass::spread(std::string_view op, std::string_view gather_op, Value given,
                                          .add_weights = dw.add,
                                          .result = dy.data,
                                          .add_result = dy.add,
-                                         .scales = weights_.sum(weight(gather_op, "scales")),
-                                         .bias = weights_.sum(weight(gather_op, "bias"))});
+                                         .scales = sum(weight(gather_op, "scales")),
+                                         .bias = sum(weight(gather_op, "bias"))});
              });
   return z;
 }

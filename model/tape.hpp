@@ -13,6 +13,7 @@ namespace llmcalc::model {
 /// The state of a value that outlives its numbers.
 struct Slot {
   Tensor gradient;                ///< of the loss, once backward has come here
+  bool asks = true;               ///< for a gradient: something before it is trained
   bool apart = false;             ///< its gradient shares no buffer: dropout works on it in place, or it waits while
                                   ///< others are added to the buffer that it would share
   std::function<Tensor()> again;  ///< recomputes a value that is not kept

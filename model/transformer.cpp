@@ -87,7 +87,8 @@ Transformer::Transformer(const Arch& arch, Backend& backend, const Settings& set
       arena_(backend),
       settings_(computable(arch_, settings, backend)),
       weights_(arch_, backend, arena_, seed, settings_.plan.mtp,
-               settings.coded ? parameter_formats(arch_, settings.plan) : ParameterFormats()) {}
+               settings.coded ? parameter_formats(arch_, settings.plan) : ParameterFormats(),
+               {.rank = settings_.plan.lora_rank, .targets = settings_.plan.lora_targets}) {}
 
 Step Transformer::training_step() const { return llmcalc::training_step(settings_.plan); }
 
@@ -127,7 +128,7 @@ void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, 
 
 double Transformer::update(const OptimizerSettings& o) {
   weights_.fill_blanks();
-  const Report report(backend_, 0, weights_.all().size());
+  const Report report(backend_, 0, weights_.trained().size());
   ask_update(o, report);
   return finished(report.read());
 }
@@ -163,7 +164,7 @@ double Transformer::finished(const Report::Numbers& r) {
   if (!std::isfinite(r.norm)) {
     std::string bad;  // the last in the model is the first in backward
     for (std::size_t i = 0; i < r.squares.size(); ++i)
-      if (!std::isfinite(r.squares[i])) bad = weights_.all()[i].shape.name;
+      if (!std::isfinite(r.squares[i])) bad = weights_.trained()[i]->shape.name;
     throw NotANumber("the gradient is not a number" + (bad.empty() ? bad : ", first that of " + bad));
   }
   ++updates_;
@@ -175,12 +176,12 @@ TrainingStep& Transformer::training_step_of(const OptimizerSettings& o, std::siz
   OptimizerSettings alike = o;
   now.steps = 0;
   alike.rate = 0;
-  const Tensor& gradient = weights_.all().front().gradient;
+  const Tensor& gradient = weights_.trained().front()->gradient;
   const bool there = training_ != nullptr && training_->settings == now && training_->optimizer == alike &&
                      training_->report.losses().size() == batches && training_->gradient.lock() == gradient;
   if (!there) {
     training_ = nullptr;
-    training_.reset(new TrainingStep{now, alike, gradient, {backend_, batches, weights_.all().size()}, {}, {}, {}});
+    training_.reset(new TrainingStep{now, alike, gradient, {backend_, batches, weights_.trained().size()}, {}, {}, {}});
   }
   return *training_;
 }
@@ -226,8 +227,8 @@ std::string Transformer::first_not_a_number(const Batch& batch) {
   pass.check_numbers();
   const Report report(backend_, 1, 0);
   try {
-    if (settings_.plan.mtp > 0)
-      ask_losses(pass, batch, report.loss(0));
+    if (settings_.plan.mtp > 0 || settings_.plan.logits.chunks > 1)
+      ask_loss(pass, batch, report.loss(0));
     else
       forward(pass, pass.tokens(batch.ids, batch.targets));
   } catch (const NotANumber& e) {
@@ -286,7 +287,9 @@ std::vector<double> Transformer::all_logits(std::span<const std::int64_t> ids, C
   s.dropout = false;
   s.sequences = sequences;
   s.queries = static_cast<Count>(ids.size()) / sequences;
-  Pass pass(arch_, backend_, arena_, weights_, settings_, s, nullptr, nullptr, nullptr);
+  Settings whole = settings_;
+  whole.plan.logits.chunks = 1;
+  Pass pass(arch_, backend_, arena_, weights_, whole, s, nullptr, nullptr, nullptr);
   const Value y = forward(pass, pass.tokens(ids, targets.empty() ? ids : targets));
   std::vector<double> out(static_cast<std::size_t>(y.elements()));
   backend_.read(out, y.data->data(), arch_.head.has_logits() && pass.wide_logits());

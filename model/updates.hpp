@@ -1,6 +1,7 @@
 #pragma once
 /// One step of an optimizer: its settings, and what it reads and writes of each parameter.
 
+#include <cstdint>
 #include <span>
 
 #include "calc/units.hpp"
@@ -36,6 +37,9 @@ struct Muon {
   AdamW others = {};
 };
 
+/// Numbers that moments and velocities are stored in.
+enum class StateFormat : std::uint8_t { wide, bf16, fp16 };
+
 /// A parameter of n numbers, and what an optimizer reads and writes of it.
 struct ParameterUpdate {
   Count n = 0;
@@ -47,7 +51,7 @@ struct ParameterUpdate {
   /// Matrices (out, in), each updated as one by Adafactor, whose states are its rows' and its columns', or Muon; out 0:
   /// it is not.
   Count groups = 1, out = 0, in = 0;
-  bool short_states = false;  ///< first and second are bf16
+  StateFormat states = StateFormat::wide;  ///< of first and second
 };
 using Updates = std::span<const ParameterUpdate>;
 

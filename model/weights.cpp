@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "calc/muon.hpp"
+#include "calc/program.hpp"
 #include "model/cpu/workers.hpp"
 #include "model/math/dynamic_codes.hpp"
 #include "model/parameter_operators.hpp"
@@ -14,9 +15,9 @@
 namespace llmcalc::model {
 
 Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules,
-                 const ParameterFormats& formats)
+                 const ParameterFormats& formats, const Adapters& adapters)
     : arch_(arch), backend_(backend), arena_(arena) {
-  for (const ParameterShape& s : parameter_shapes(arch, modules)) {
+  for (const ParameterShape& s : with_adapters(parameter_shapes(arch, modules), adapters)) {
     Parameter& p = all_.emplace_back(Parameter{s, {}, {}, {}, {}, {}});
     if (formats) p.format = formats(s);
     const Bytes bytes = p.format ? p.coded_groups() * p.coded().bytes() : backend.number() * s.elements();
@@ -46,17 +47,39 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
   }
 }
 
-/// The weights as they are into their master, by stretches that a cache holds.
-void Weights::widen(Parameter& p) {
+namespace {
+
+/// f(first, values) for stretches of n numbers that a cache holds.
+template <typename F>
+void each_stretch(Count n, const F& f) {
   constexpr Count block = 1 << 18;
-  const auto* const from = static_cast<const std::byte*>(p.value->data());
-  auto* const to = static_cast<std::byte*>(p.master->data());
   std::vector<double> values;
-  for (Count first = 0; first < p.elements(); first += block) {
-    values.resize(static_cast<std::size_t>(std::min(block, p.elements() - first)));
-    backend_.read(values, from + (first * backend_.number()).value, false);
-    backend_.write(to + (first * backend_.wide()).value, values, true);
+  for (Count first = 0; first < n; first += block) {
+    values.resize(static_cast<std::size_t>(std::min(block, n - first)));
+    f(first, values);
   }
+}
+
+}  // namespace
+
+/// Numbers as they are into wide ones.
+void Weights::widen(const void* from, void* to, Count n) const {
+  each_stretch(n, [&](Count first, std::vector<double>& values) {
+    backend_.read(values, static_cast<const std::byte*>(from) + (first * backend_.number()).value, false);
+    backend_.write(static_cast<std::byte*>(to) + (first * backend_.wide()).value, values, true);
+  });
+}
+
+void Weights::add_gradient(Parameter& p, const void* more) {
+  const bool blank = std::exchange(p.blank, false);
+  each_stretch(p.elements(), [&](Count first, std::vector<double>& values) {
+    auto* const to = static_cast<std::byte*>(p.gradient->data()) + (first * backend_.number()).value;
+    backend_.read(values, static_cast<const std::byte*>(more) + (first * backend_.wide()).value, true);
+    std::vector<double> sums(blank ? 0 : values.size());
+    backend_.read(sums, to, false);
+    for (std::size_t i = 0; i < sums.size(); ++i) values[i] += sums[i];
+    backend_.write(to, values, false);
+  });
 }
 
 namespace {
@@ -128,7 +151,7 @@ Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
 /// What the optimizer keeps of a parameter from step to step; see calc/optimizer_state.cpp.
 void Weights::make_states(Parameter& p, const Plan& plan) {
   const auto state = [&](Count n) {
-    return zeros(Purpose::optimizer, n * (short_states_ ? Bytes(2) : backend_.wide()));
+    return zeros(Purpose::optimizer, n * (states_ == StateFormat::wide ? backend_.wide() : Bytes(2)));
   };
   switch (plan.optimizer) {
     case Optimizer::sgd:
@@ -153,6 +176,11 @@ void Weights::make_states(Parameter& p, const Plan& plan) {
 
 namespace {
 
+StateFormat state_format(DType t) {
+  if (t == dtypes::bf16) return StateFormat::bf16;
+  return t == dtypes::fp16 ? StateFormat::fp16 : StateFormat::wide;
+}
+
 /// Whether the optimizer updates a parameter's matrices each as one.
 bool is_updated_whole(Optimizer optimizer, const ParameterShape& p, const ParameterOperators& operators) {
   if (optimizer == Optimizer::muon) return operators.is_matrix(p) && muon_matrices(operators.of(p)) != Matrices();
@@ -163,18 +191,20 @@ bool is_updated_whole(Optimizer optimizer, const ParameterShape& p, const Parame
 
 void Weights::make_trainable(const Plan& plan) {
   optimizer_ = plan.optimizer;
-  short_states_ = plan.state_precision == dtypes::bf16 && backend_.wide() == Bytes(4);
-  const ParameterOperators operators(arch_, plan);
+  states_ = backend_.wide() == Bytes(4) ? state_format(plan.state_precision) : StateFormat::wide;
+  rounds_gradients_ = backend_.number() == Bytes(plan.gradient_bytes) && backend_.number() < backend_.wide();
+  const ParameterOperators operators(arch_, plan, training_step(plan));
   for (Parameter& p : all_) {
+    if (operators.of(p.shape).is_frozen()) continue;
     p.whole = is_updated_whole(plan.optimizer, p.shape, operators);
-    p.gradient = wide_tensor(Purpose::gradients, p);
+    p.gradient = zeros(Purpose::gradients, p.elements() * (rounds_gradients_ ? backend_.number() : backend_.wide()));
     if (plan.master && backend_.number() < backend_.wide()) {
       p.master = wide_tensor(Purpose::optimizer, p);
-      widen(p);
+      widen(p.value->data(), p.master->data(), p.elements());
     }
     make_states(p, plan);
   }
-  if (const Count n = count(); plan.optimizer == Optimizer::adam8bit)
+  if (const Count n = count_trained(); plan.optimizer == Optimizer::adam8bit)
     coded_moments_ = zeros(Purpose::optimizer, Bytes(add(mul(2, n), mul(8, ceil_div(n, DynamicCodes::block)))));
 }
 
@@ -186,9 +216,17 @@ void Weights::fill_blanks() {
 }
 std::vector<ParameterUpdate> Weights::updates() {
   std::vector<ParameterUpdate> all;
-  for (Parameter& p : all_)
+  wide_gradients_.clear();
+  const auto gradient = [this](const Parameter& p) {
+    if (!rounds_gradients_) return p.gradient->data();
+    void* const wide = wide_gradients_.emplace_back(backend_).of(p.elements() * backend_.wide());
+    widen(p.gradient->data(), wide, p.elements());
+    return wide;
+  };
+  for (Parameter& p : all_) {
+    if (!p.gradient) continue;
     all.push_back({.n = p.elements(),
-                   .gradient = data(p.gradient),
+                   .gradient = gradient(p),
                    .weight = data(p.value),
                    .master = data(p.master),
                    .first = data(p.first),
@@ -197,8 +235,15 @@ std::vector<ParameterUpdate> Weights::updates() {
                    .groups = p.shape.groups,
                    .out = p.whole ? p.shape.out : 0,
                    .in = p.shape.in,
-                   .short_states = short_states_});
+                   .states = states_});
+  }
   return all;
+}
+std::vector<const Parameter*> Weights::trained() const {
+  std::vector<const Parameter*> some;
+  for (const Parameter& p : all_)
+    if (p.gradient) some.push_back(&p);
+  return some;
 }
 void Weights::gradients_written() {
   for (Parameter& p : all_) p.blank = false;
@@ -220,9 +265,21 @@ Parameter& Weights::at(Count layer, std::string_view name) {
   throw std::logic_error("no parameter " + std::string(name));
 }
 
+/// One of the parameters of an operator: all are trained alike.
+const Parameter* Weights::of_operator(Count layer, std::string_view op) const {
+  const std::string first =
+      (layer < 0 ? std::string(op) : "layers." + std::to_string(layer) + "." + std::string(op)) + ".";
+  const auto it = by_name_.lower_bound(first);
+  return it != by_name_.end() && it->first.starts_with(first) ? it->second : nullptr;
+}
+
 Count Weights::count() const {
   return std::accumulate(all_.begin(), all_.end(), Count{0},
                          [](Count n, const Parameter& p) { return add(n, p.elements()); });
+}
+Count Weights::count_trained() const {
+  return std::accumulate(all_.begin(), all_.end(), Count{0},
+                         [](Count n, const Parameter& p) { return p.gradient ? add(n, p.elements()) : n; });
 }
 
 }  // namespace llmcalc::model

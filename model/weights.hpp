@@ -10,6 +10,7 @@
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
+#include "model/adapters.hpp"
 #include "model/backend.hpp"
 
 namespace llmcalc::model {
@@ -41,8 +42,8 @@ std::vector<ParameterShape> parameter_shapes(const Arch& arch, Count modules = 0
 
 /// The format of a parameter's codes; none: it is in the backend's numbers.
 using ParameterFormats = std::function<std::optional<DType>(const ParameterShape&)>;
-/// Those of a model that holds its weights for inference as the plan says. Throws InputError for a format that is not
-/// coded here.
+/// Those of a model that holds its weights as the plan says: for inference, or, where adapters are trained, those that
+/// are frozen. Throws InputError for a format that is not coded here.
 ParameterFormats parameter_formats(const Arch& arch, const Plan& plan);
 
 struct Parameter {
@@ -64,11 +65,11 @@ struct Parameter {
 class Weights {
  public:
   /// Weights alone, with those of `modules`, drawn from `seed`; without one they hold nothing until they are loaded.
-  /// formats: absent, all are in the backend's numbers.
+  /// formats: absent, all are in the backend's numbers. adapters: beside them.
   Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0,
-          const ParameterFormats& formats = {});
+          const ParameterFormats& formats = {}, const Adapters& adapters = {});
 
-  /// Allocates gradients and the state of the plan's optimizer.
+  /// Allocates gradients and the state of the plan's optimizer, of what the plan does not freeze.
   void make_trainable(const Plan& plan);
   /// That of the plan, and its moments of 8 bits (Backend::adamw_in_8_bits).
   Optimizer optimizer() const { return optimizer_; }
@@ -78,7 +79,21 @@ class Weights {
   /// Writes the zeros of blank gradients: of all, or of one to be added to. Null for a parameter that does not exist.
   void fill_blanks();
   void* sum(Parameter* p);
-  /// All parameters, as an optimizer takes them.
+  /// Whether gradients are held in the backend's numbers, to which each sum that a rule has found is added, rounded.
+  bool rounds_gradients() const { return rounds_gradients_; }
+  void add_gradient(Parameter& p, const void* more);
+  /// The numbers of a gradient.
+  std::vector<double> gradient(const Parameter& p) const { return get(p.gradient, p.elements(), !rounds_gradients_); }
+  /// Whether there is such an operator with learned numbers in the layer, and whether they are trained.
+  bool has(Count layer, std::string_view op) const { return of_operator(layer, op) != nullptr; }
+  bool trains(Count layer, std::string_view op) const {
+    const Parameter* const p = of_operator(layer, op);
+    return p != nullptr && p->gradient;
+  }
+  /// The parameters that are trained.
+  std::vector<const Parameter*> trained() const;
+  /// Those, as an optimizer takes them: gradients of 2 bytes as wide numbers, which lie beside the arena until the next
+  /// call.
   std::vector<ParameterUpdate> updates();
   /// Marks every gradient as written, after a replayed step.
   void gradients_written();
@@ -89,6 +104,7 @@ class Weights {
   std::deque<Parameter>& all() { return all_; }
   const std::deque<Parameter>& all() const { return all_; }
   Count count() const;
+  Count count_trained() const;
 
   void set(Parameter& p, std::span<const double> values);
   /// The numbers of a weight in the backend's format: its own, or those that its codes stand for, until another weight
@@ -99,10 +115,11 @@ class Weights {
  private:
   Tensor wide_tensor(Purpose purpose, const Parameter& p);
   void draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed);
-  void widen(Parameter& p);
+  void widen(const void* from, void* to, Count n) const;
   void set_codes(Parameter& p, std::span<const double> values);
   void start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed);
 
+  const Parameter* of_operator(Count layer, std::string_view op) const;
   void make_states(Parameter& p, const Plan& plan);
   Tensor zeros(Purpose purpose, Bytes bytes);
 
@@ -110,7 +127,9 @@ class Weights {
   Backend& backend_;
   Arena& arena_;
   Optimizer optimizer_ = Optimizer::adam;
-  bool short_states_ = false;
+  StateFormat states_ = StateFormat::wide;
+  bool rounds_gradients_ = false;
+  std::deque<Unpacked> wide_gradients_;
   Tensor coded_moments_;
   std::deque<Parameter> all_;
   std::map<std::string, Parameter*, std::less<>> by_name_;

@@ -12,10 +12,14 @@ namespace llmcalc::validate {
 struct CaseModel {
   static constexpr std::uint64_t seed = 1;  ///< of drawn weights
 
-  /// coded: it holds weights and cache as inference does, in the plan's formats.
-  CaseModel(const Case& c, model::Number number, const Where& where, bool coded)
+  /// generates: it holds weights and cache as inference does, in the plan's formats. In training only what is frozen
+  /// beside adapters has a format of its own.
+  CaseModel(const Case& c, model::Number number, const Where& where, bool generates)
       : backend(where.make(number)),
-        t(c.arch, *backend, {.plan = c.plan, .numerics = c.numerics, .coded = coded},
+        t(c.arch, *backend,
+          {.plan = generates ? as_generated(c).plan : c.plan,
+           .numerics = c.numerics,
+           .coded = generates || trains_adapters(c.plan)},
           c.load ? std::nullopt : std::optional(seed)) {
     if (c.load) c.load(t);
   }

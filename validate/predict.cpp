@@ -2,6 +2,7 @@
 
 #include "calc/block/mixed_residual.hpp"
 #include "calc/cost.hpp"
+#include "calc/gradient_flow.hpp"
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/program.hpp"
@@ -26,6 +27,7 @@ struct Layer {
   KeptByOperator kept{};
   TensorId choice = no_tensor;  ///< of an indexer, which later layers read
   Bytes handed_on{};            ///< to later layers, which read it again where all layers run again
+  bool backward = true;         ///< whether backward passes through it
   bool whole = false;           ///< it runs again whole, as one with the segments from `from` to `to`
   std::size_t from = 0, to = 0;
 };
@@ -43,6 +45,7 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
     if (row.index == 0) {
       all.push_back({row.segment.kind, row.segment.layer.first, row.segment.input_elements, {}, {}, row.segment.mtp});
       all.back().choice = row.segment.ops.handed_on();
+      all.back().backward = row.segment.backward;
       const Pricing p = pricing(plan, Phase::training);
       if (step.training) all.back().kept = kept_by_operator(row.segment.ops, p, row.segment.input_elements);
       if (step.training && row.segment.mtp) share_result(all.back().kept, row.segment, p);
@@ -63,6 +66,7 @@ void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
     Layer& s = all[i];
     s.from = s.to = i;
     if (s.kind != SegmentKind::block) continue;
+    if (!s.backward) continue;
     s.whole = s.mtp ? plan.recompute == Recompute::full && !recomputes_block(plan)
                     : model::runs_again(plan, static_cast<Count>(i) - 1);
     if (s.mtp) continue;
@@ -75,7 +79,7 @@ void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
 /// operators.
 std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) {
   const std::vector<Layer> kinds = kinds_of_layers(arch, plan, step);
-  const LayerKinds order = layer_kinds(arch);
+  const LayerKinds order = layer_kinds(arch, step.frozen);
   std::vector<Layer> all{kinds.front()};
   for (Count i = 0; i < arch.layers; ++i) {
     const Count first = order.kinds[kind_index(order, i)].first;
@@ -95,13 +99,41 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
 
 Entry entry(const Op& op, Direction d) { return {std::string(op.name), op.shape, d}; }
 
-void forward_order(std::vector<Entry>& order, const Layer& s, Direction d) {
-  for (const Op& op : s.ops) order.push_back(entry(op, d));
+/// Whether the head's product and its loss, the last two operators, take the tokens in chunks.
+bool takes_chunks(const Layer& s, const Plan& plan) {
+  return plan.logits.chunks > 1 && !s.ops.empty() && std::holds_alternative<Loss>(s.ops.back().shape);
+}
+
+/// Both of each chunk, forward and, where it is asked for, backward.
+void chunks_order(std::vector<Entry>& order, const Op& product, const Op& loss, Count chunks) {
+  Linear l = std::get<Linear>(product.shape);
+  Loss c = std::get<Loss>(loss.shape);
+  const Count rows = c.rows, size = ceil_div(rows, chunks);
+  for (Count first = 0; first < rows; first += size) {
+    l.rows = c.rows = std::min(size, rows - first);
+    order.push_back({std::string(product.name), l, Direction::forward});
+    order.push_back({std::string(loss.name), c, Direction::forward});
+    if (!has_backward(product)) continue;
+    order.push_back({std::string(loss.name), c, Direction::backward});
+    order.push_back({std::string(product.name), l, Direction::backward});
+  }
+}
+
+void forward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan, Direction d) {
+  const std::size_t n = s.ops.size(), whole = takes_chunks(s, plan) ? n - 2 : n;
+  for (std::size_t i = 0; i < whole; ++i) order.push_back(entry(s.ops[i], d));
+  if (whole < n) chunks_order(order, s.ops[n - 2], s.ops[n - 1], plan.logits.chunks);
+}
+
+/// Rows of a frozen table have a gradient beside adapters, but nobody works on it.
+bool runs_backward(const Op& op) {
+  return has_backward(op) && !(op.is_frozen() && std::holds_alternative<Lookup>(op.shape));
 }
 
 /// Last operator first; what selective recomputation runs again comes just before it is needed.
 void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan) {
-  for (std::size_t i = s.ops.size(); i-- > 0;) {
+  for (std::size_t i = s.ops.size() - (takes_chunks(s, plan) ? 2 : 0); i-- > 0;) {
+    if (!runs_backward(s.ops[i])) continue;
     if (plan.recompute == Recompute::selective && s.again[i]) order.push_back(entry(s.ops[i], Direction::recompute));
     order.push_back(entry(s.ops[i], Direction::backward));
   }
@@ -111,7 +143,7 @@ void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan)
 void backward_order(std::vector<Entry>& order, const std::vector<Layer>& all, const Plan& plan) {
   for (std::size_t i = all.size(); i-- > 0;) {
     if (all[i].whole && i == all[i].to)
-      for (std::size_t k = all[i].from; k <= i; ++k) forward_order(order, all[k], Direction::recompute);
+      for (std::size_t k = all[i].from; k <= i; ++k) forward_order(order, all[k], plan, Direction::recompute);
     backward_order(order, all[i], plan);
   }
 }
@@ -147,7 +179,7 @@ Ledger predicted_training(const Arch& arch, const Plan& plan) {
   const std::vector<Layer> all = layers(arch, plan, training_step(plan));
   for (std::size_t at = 0; at < all.size(); ++at) {
     const Layer& s = all[at];
-    forward_order(l.order, s, Direction::forward);
+    forward_order(l.order, s, plan, Direction::forward);
     add_kept(l, s, plan, at == s.from);
     const bool again = plan.recompute != Recompute::full || s.whole;
     for (std::size_t i = 0; i < s.ops.size(); ++i) {
@@ -169,14 +201,14 @@ Ledger predicted_inference(const Arch& arch, const Plan& plan) {
              {"peak", m.peak.value},
              {"parameters", m.parameters}};
   for (const Layer& s : layers(arch, plan, prefill_step(plan, plan.prompt))) {
-    forward_order(l.order, s, Direction::forward);
+    forward_order(l.order, s, plan, Direction::forward);
     for (const Op& op : s.ops) add_flops(l.forward, op, forward(op, pricing(plan, Phase::prefill)));
   }
   if (plan.generate == 0) return l;
   const Step last = plan.kv_cache ? last_step(plan) : prefill_step(plan, plan.prompt + plan.generate);
   const Phase phase = plan.kv_cache ? Phase::decode : Phase::prefill;
   for (const Layer& s : layers(arch, plan, last)) {
-    forward_order(l.order, s, Direction::forward);
+    forward_order(l.order, s, plan, Direction::forward);
     for (const Op& op : s.ops) add_flops(l.backward, op, forward(op, pricing(plan, phase)));
   }
   return l;

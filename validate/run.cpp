@@ -4,6 +4,7 @@
 
 #include "calc/block.hpp"
 #include "calc/memory.hpp"
+#include "model/documents.hpp"
 #include "model/machine_memory.hpp"
 #include "text/error.hpp"
 #include "validate/case_model.hpp"
@@ -33,23 +34,44 @@ void check_plan(const Case& c, const Where& where) {
     refuse("--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
 }
 
+/// Refuses formats in which weights are not held here.
+void check_codes(const Arch& arch, const Plan& plan, const WeightFormats& formats, const std::string& option) {
+  if (formats.any_held())
+    refuse("it holds every tensor of a component in the component's format, and this checkpoint does not; give a " +
+           option);
+  const model::ParameterFormats format = model::parameter_formats(arch, plan);
+  for (const model::ParameterShape& s : model::parameter_shapes(arch, plan.mtp)) format(s);
+}
+
+void check_adapters(const Case& c) {
+  if (!model::trains_in_part(c.arch))
+    refuse("layers of this model read what others made, and it has no adapters here; leave out --lora");
+  check_codes(c.arch, c.plan, c.plan.base_precision, "--base-precision");
+}
+
 void check_training(const Case& c) {
   const Plan& p = c.plan;
   if (training_weights(p) != p.precision)
     refuse("it trains weights of the --precision; leave out --weight-precision, or add --infer");
   if (c.numerics.score_cap > 0 && p.attention == AttentionImpl::naive)
     refuse("naive attention keeps no scores, which the gradient of their cap needs; give --attention flash");
-  if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
-  if (p.state_precision != dtypes::fp32 && p.state_precision != dtypes::bf16)
-    refuse("its optimizer states are float32 or bfloat16; " +
-           std::string(p.master ? "leave out --state-precision"
-                                : "with --master none give --state-precision fp32 or bf16 too"));
-  if (p.logits.chunks != 1 || p.logits.format == LogitFormat::with_gradient)
-    refuse("its logits are there whole and once; give --logits fp32 or compute");
-  if (trains_adapters(p)) refuse("it trains the whole model; leave out --lora");
-  if (!p.documents.empty()) refuse("a sequence is one document to it; leave out --documents");
+  if (p.gradient_bytes != 4 && p.precision == dtypes::fp32)
+    refuse("gradients of 2 bytes are numbers of its --precision, and float32 has 4; give --precision bf16 or fp16");
+  const bool has_states =
+      p.state_precision == dtypes::fp32 || p.state_precision == dtypes::bf16 || p.state_precision == dtypes::fp16;
+  if (!has_states) refuse("its optimizer states are float32 or of 16 bits; leave out --state-precision");
+  if (p.logits.format == LogitFormat::with_gradient) refuse("its logits are there once; give --logits fp32 or compute");
+  if (p.logits.chunks > 1 && p.mtp > 0)
+    refuse("logits of modules for further tokens are there whole; leave out --mtp, or chunked in --logits");
+  if (trains_adapters(p)) check_adapters(c);
+  if (!p.documents.empty() && !model::keeps_documents_apart(c.arch))
+    refuse(
+        "recurrences, indexers and pooled keys of this model take a sequence for one document; leave out --documents");
   if (p.offload.any()) refuse("it holds all on its device; leave out --offload");
-  if (!p.frozen.empty()) refuse("it trains the whole model; leave out --freeze");
+  if (!p.frozen.empty() && !model::trains_in_part(c.arch))
+    refuse("layers of this model read what others made, and none of its parts is frozen here; leave out --freeze");
+  if (!p.frozen.empty() && recomputes_groups(p))
+    refuse("groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
   if (selected_modules(p) != RecomputeModules() && p.recompute_modules != RecomputeModule::core)
     refuse("of a block's modules it recomputes the attention core alone; give --recompute none, selective or full");
   if (recomputes_groups(p) && !model::runs_again_in_groups(c.arch))
@@ -60,12 +82,7 @@ void check_training(const Case& c) {
 /// Formats that weights and cache have in inference.
 void check_formats(const Case& c) {
   const Plan& p = c.plan;
-  if (p.weight_precision.any_held())
-    refuse(
-        "it holds every tensor of a component in the component's format, and this checkpoint does not; give a "
-        "--weight-precision");
-  const model::ParameterFormats format = model::parameter_formats(c.arch, p);
-  for (const model::ParameterShape& s : model::parameter_shapes(c.arch, p.mtp)) format(s);
+  check_codes(c.arch, p, p.weight_precision, "--weight-precision");
   if (!p.kv_cache) return;
   bool groups = false;
   for (const DType t : {p.kv_precision.keys, p.kv_precision.values}) {
@@ -141,6 +158,11 @@ Case as_trained(Case c) {
   return c;
 }
 
+Case as_generated(Case c) {
+  c.plan.lora_rank = 0;
+  return c;
+}
+
 model::Room Where::room() const {
   if (on_processor) return {.bytes = model::available_memory()};
   return {.bytes = make(model::Number::f32)->available(), .of = "the GPU"};
@@ -149,7 +171,7 @@ model::Room Where::room() const {
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
   check_plan(c, where);
   if (parts.training) check_training(c);
-  if (parts.inference) check_inference(c);
+  if (parts.inference) check_inference(as_generated(c));
   model::refuse_beyond_memory(peak(c, parts), "running this",
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
 }

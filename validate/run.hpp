@@ -28,6 +28,8 @@ struct Where {
 
 /// The case as it is trained: absorbed latent attention is for inference.
 Case as_trained(Case c);
+/// The case as it generates: adapters are for training, and what they have learned is added to the matrices.
+Case as_generated(Case c);
 
 /// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
 void check_runnable(const Case& c, const Parts& parts, const Where& where = {});

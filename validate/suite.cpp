@@ -35,7 +35,7 @@ const std::vector<Factor> all_factors{
     {"optimizer", {"Adam", "momentum", "SGD", "Lion", "Adafactor", "Muon", "8-bit Adam"}},
     {"latent core", {"auto", "absorbed", "expanded"}},
     {"KV cache", {"kept", "none"}},
-    {"logits", {"fp32", "compute"}},
+    {"logits", {"fp32", "compute", "in chunks"}},
     {"middle layer",
      {"attention", "short convolution", "Mamba-2", "gated DeltaNet", "KDA", "Mamba-1", "Mamba-2 beside attention",
       "linear attention", "RWKV-7 behind RWKV-7"}},
@@ -48,7 +48,12 @@ const std::vector<Factor> all_factors{
     {"further tokens", {"none", "a module", "two modules with norm, table and head of their own"}},
     {"weights", {"as computed", "int8", "mxfp4", "nvfp4", "gptq", "nf4-dq", "K blocks by component"}},
     {"keys and values", {"as computed", "fp8", "int8 and q4_0", "q8_0"}},
-    {"optimizer states", {"fp32", "bf16"}},
+    {"optimizer states", {"fp32", "bf16", "fp16"}},
+    {"documents", {"one", "three in a sequence"}},
+    {"gradients", {"fp32", "2 bytes"}},
+    {"trained",
+     {"all", "without embedding and norms", "without attention and routers", "without MLPs, experts and head",
+      "the last layer and the head", "adapters", "adapters of some matrices on nf4-dq", "adapters on int8"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -75,6 +80,7 @@ Choice row_with(const Pair& pair) {
           c[f] = i;
           c[g] = k;
           if (c[placement] == 6 && f != experts && g != experts) c[experts] = 1;
+          if (c[gradients] == 1 && f != precision && g != precision) c[precision] = 1;
           c = possible(c);
           if (c[f] == i && c[g] == k) return c;
         }
@@ -172,7 +178,11 @@ Choice possible(Choice c) {
   if (c[cache] == 1) c[cache_format] = 0;
   const bool is_alone =
       c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5 && c[middle_layer] != 8 && c[streams] < 2;
-  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;          // layers of a group read its input alone
+  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group read its input alone
+  if (c[precision] == 0) c[gradients] = 0;               // they are numbers of the precision
+  if (c[further] > 0) c[logits] %= 2;                    // modules' logits are there whole
+  if (!is_alone || c[further] > 0) c[trained] = 0;       // so do those of a model of which a part is trained
+  if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers do not run again
   if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are coded as one, without groups
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
@@ -187,7 +197,8 @@ Choice possible(Choice c) {
     if (c[last_layer] == 2) c[last_layer] = 0;
     if (c[activation] == 5) c[activation] = 0;
   }
-  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;  // no ALiBi
+  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;                     // no ALiBi
+  if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3) c[documents] = 0;  // these see a whole sequence
   return c;
 }
 
@@ -206,8 +217,9 @@ std::vector<Choice> covering_array() {
 namespace {
 
 /// The factors that a backend may lack a level of.
-constexpr std::array lackable{weight_format, cache_format, optimizer, states, precision, middle_layer, activation,
-                              last_layer,    streams,      stack,     keys,   experts,   position,     further};
+constexpr std::array lackable{weight_format, cache_format, optimizer, states,  precision, middle_layer,
+                              activation,    last_layer,   streams,   stack,   keys,      experts,
+                              position,      further,      documents, trained, gradients, logits};
 
 /// The choice with the plain level of each factor that is a reason of what is lacking, or of all that could be.
 Choice without(Choice c, const std::function<std::string(const Case&)>& lacks) {

@@ -232,58 +232,11 @@ void set_stack(Arch& a, const Choice& c) {
   a.tied_head = false;
 }
 
-/// Of the suite's levels, the first being that of the rest.
-const std::array cache_formats{CacheFormats(), CacheFormats(dtypes::fp8), CacheFormats(*dtype("int8"), *dtype("q4_0")),
-                               CacheFormats(*dtype("q8_0"))};
 /// Modules with the last layer's mixer and MLP.
 void set_modules(Arch& a, const Choice& c) {
   if (c[further] == 0) return;
   const bool own = c[further] == 2;
   a.mtp = {.modules = own ? 2 : 1, .mixer_of = 2, .mlp_of = 2, .own_norm = own, .own_embedding = own, .own_head = own};
-}
-
-/// GGUF's K blocks and an uneven one, as its mixes have them: other ones for every component.
-WeightFormats k_blocks() {
-  WeightFormats w = *dtype("q4_k");
-  w[Component::embedding] = *dtype("q6_k");
-  w[Component::lm_head] = *dtype("q5_k");
-  w[Component::mlp] = *dtype("q3_k");
-  w[Component::experts] = *dtype("q2_k");
-  w[Component::shared_experts] = *dtype("iq4_xs");
-  w[Component::router] = *dtype("iq4_nl");
-  return w;
-}
-
-Plan make_plan(const Choice& c) {
-  Plan p;
-  p.seq = 7;
-  p.micro_batch = p.global_batch = 2;
-  p.batch = 2;
-  p.prompt = 5;
-  p.generate = is_encoder(c) ? 0 : 4;
-  p.kv_precision = p.precision = std::array{dtypes::fp32, dtypes::bf16, dtypes::fp16}[c[precision]];
-  p.weight_precision = p.precision;
-  if (c[weight_format] == 6)
-    p.weight_precision = k_blocks();
-  else if (c[weight_format] > 0)
-    p.weight_precision = *dtype(factors()[weight_format].levels[c[weight_format]]);
-  if (c[cache_format] > 0) p.kv_precision = cache_formats[c[cache_format]];
-  p.state_precision = c[states] == 0 ? dtypes::fp32 : dtypes::bf16;
-  p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
-  p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;
-  p.glu_store = static_cast<GluStore>(c[glu_store]);
-  p.norm_stats = c[statistics] == 0;
-  p.dropout = c[dropout] == 1;
-  p.recompute = static_cast<Recompute>(std::min<std::size_t>(c[recompute], 2));
-  if (c[recompute] == 3) p.recompute_method = RecomputeMethod::block;
-  if (c[recompute] == 4) p.recompute_layers = 2;
-  p.optimizer = std::array{Optimizer::adam,      Optimizer::momentum, Optimizer::sgd,     Optimizer::lion,
-                           Optimizer::adafactor, Optimizer::muon,     Optimizer::adam8bit}[c[optimizer]];
-  p.mla = static_cast<Mla>(c[mla]);
-  p.kv_cache = c[cache] == 0;
-  p.logits.format = c[logits] == 0 ? LogitFormat::fp32 : LogitFormat::compute;
-  p.mtp = static_cast<Count>(c[further]);
-  return p;
 }
 
 std::string name_of(const Choice& c) {
@@ -349,6 +302,11 @@ void make_plain(Plan& p) {
   p.state_precision = dtypes::fp32;
   p.recompute_method = RecomputeMethod::uniform;
   p.recompute_layers = 1;
+  p.documents = {};
+  p.frozen = {};
+  p.lora_rank = 0;
+  p.gradient_bytes = 4;
+  p.logits.chunks = 1;
   if (p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd) p.optimizer = Optimizer::adam;
 }
 

@@ -41,8 +41,14 @@ enum Which : std::size_t {
   further,
   weight_format,
   cache_format,
-  states
+  states,
+  documents,
+  gradients,
+  trained
 };
+
+/// The plan of a choice.
+Plan make_plan(const Choice& c);
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }
 inline bool is_encoder(const Choice& c) { return c[stack] == 1 || c[stack] == 2; }

@@ -379,8 +379,10 @@ class Cpu final : public Backend {
   /// f(first, second) of a parameter's states as what they are stored in.
   template <typename F>
   static void with_states(const ParameterUpdate& p, const F& f) {
-    if constexpr (std::is_same_v<W, float>)
-      if (p.short_states) return f(static_cast<bf16*>(p.first), static_cast<bf16*>(p.second));
+    if constexpr (std::is_same_v<W, float>) {
+      if (p.states == StateFormat::bf16) return f(static_cast<bf16*>(p.first), static_cast<bf16*>(p.second));
+      if (p.states == StateFormat::fp16) return f(static_cast<fp16*>(p.first), static_cast<fp16*>(p.second));
+    }
     f(w(p.first), w(p.second));
   }
   static void adamw(const ParameterUpdate& p, const AdamW& o) {

@@ -37,21 +37,29 @@ Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w,
   return product_flops(rows, s.out, s.in);
 }
 
-/// dx = dy W where it is asked for, dW = dy' x or added to, db += sum of dy. Rows of x and dx lie x_stride apart.
+/// dx = dy W, and dW = dy' x or added to, where they are asked for; db += sum of dy. Rows of x and dx lie x_stride
+/// apart.
 template <typename T>
 Flops dense_gradient(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* dy, Count dy_stride,
                      T* dx, bool add, Wide<T>* dw, bool add_dw, Wide<T>* db, Count following = 0) {
   if (rows == 0) {
-    if (!add_dw) std::fill_n(dw, s.out * s.in, Wide<T>(0));
+    if (dw != nullptr && !add_dw) std::fill_n(dw, s.out * s.in, Wide<T>(0));
     return {};
   }
   if (add) following = 0;
   if (dx != nullptr)
     matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, x_stride, routed_rows(s), following}, dy,
            w, dx);
-  matmul(MatmulShape{s.out, s.in, rows, true, false, add_dw, dy_stride, x_stride, s.in, routed_rows(s)}, dy, x, dw);
+  if (dw != nullptr)
+    matmul(MatmulShape{s.out, s.in, rows, true, false, add_dw, dy_stride, x_stride, s.in, routed_rows(s)}, dy, x, dw);
   if (db != nullptr) bias_gradient(rows, s.out, dy, dy_stride, db);
-  return (dx != nullptr ? 2 : 1) * product_flops(s.out, s.in, rows);
+  return ((dx != nullptr ? 1 : 0) + (dw != nullptr ? 1 : 0)) * product_flops(s.out, s.in, rows);
+}
+
+/// p + n, of nothing nothing.
+template <typename P>
+P* after(P* p, Count n) {
+  return p != nullptr ? p + n : nullptr;
 }
 
 /// Products of the experts, in order, since a product may write into the next one's rows.
@@ -61,8 +69,8 @@ Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const
   Flops done;
   for (Count e = 0; e < s.groups; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
-    done += dense(s, rows, x + first * s.in, s.in, w + e * s.out * s.in, b != nullptr ? b + e * s.out : nullptr,
-                  y + first * s.out, s.rows - first - rows);
+    done += dense(s, rows, x + first * s.in, s.in, w + e * s.out * s.in, after(b, e * s.out), y + first * s.out,
+                  s.rows - first - rows);
   }
   return done;
 }
@@ -74,9 +82,9 @@ Flops routed_gradient(const Linear& s, const LinearView& v, const T* x, const T*
   Flops done;
   for (Count e = 0; e < s.groups; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
-    done += dense_gradient(s, rows, x + first * s.in, s.in, w + e * s.out * s.in, dy + first * s.out, s.out,
-                           dx + first * s.in, add, dw + e * s.out * s.in, v.add_weight_gradient,
-                           db != nullptr ? db + e * s.out : nullptr, s.rows - first - rows);
+    done += dense_gradient(s, rows, after(x, first * s.in), s.in, w + e * s.out * s.in, dy + first * s.out, s.out,
+                           after(dx, first * s.in), add, after(dw, e * s.out * s.in), v.add_weight_gradient,
+                           after(db, e * s.out), s.rows - first - rows);
   }
   return done;
 }
@@ -100,9 +108,9 @@ Flops per_head_gradient(const Linear& s, const LinearView& v, const T* x, const 
                         Wide<T>* dw) {
   Flops done;
   for (Count h = 0; h < s.groups; ++h)
-    done += dense_gradient<T>(s, s.rows / s.groups, x + h * v.x_head, v.x_stride, w + h * s.out * s.in,
-                              dy + h * v.y_head, s.groups * v.y_head, dx + h * v.x_head, add, dw + h * s.out * s.in,
-                              v.add_weight_gradient, nullptr);
+    done += dense_gradient<T>(s, s.rows / s.groups, after(x, h * v.x_head), v.x_stride, w + h * s.out * s.in,
+                              dy + h * v.y_head, s.groups * v.y_head, after(dx, h * v.x_head), add,
+                              after(dw, h * s.out * s.in), v.add_weight_gradient, nullptr);
   return done;
 }
 

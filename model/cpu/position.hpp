@@ -13,7 +13,7 @@ namespace llmcalc::model::LLMCALC_ISA {
 
 /// The row of the table for token t.
 inline Count row_of_table(const std::int64_t* ids, const Positions& at, Count t) {
-  return ids != nullptr ? ids[t] : at.past + t % at.queries;
+  return ids != nullptr ? ids[t] : at.of(t % at.queries);
 }
 
 template <typename T>
@@ -56,7 +56,7 @@ void each_position(const Positions& at, Count width, Count work, const F& f) {
   each<T>(at.queries, work, [&](Count q) {
     thread_local Aligned<W> turn;
     turn.resize(2 * pairs);
-    angles((at.past + q) * at.apart, r, turn.data(), turn.data() + pairs);
+    angles(at.of(q) * at.apart, r, turn.data(), turn.data() + pairs);
     f(q, static_cast<const W*>(turn.data()), static_cast<const W*>(turn.data() + pairs));
   });
 }
@@ -65,18 +65,18 @@ void each_position(const Positions& at, Count width, Count work, const F& f) {
 template <typename T>
 void add_sinusoid(const Lookup& s, const Positions& at, T* y) {
   using W = Wide<T>;
-  each_position<T>({at.queries, at.past}, s.width, s.tokens / at.queries * s.width,
-                   [&](Count q, const W* cosine, const W* sine) {
-                     for (Count t = q; t < s.tokens; t += at.queries) {
-                       T* row = y + t * s.width;
-                       lanes<T>(0, s.width / 2, [=](Count i) {
-                         row[2 * i] = static_cast<T>(wide(row[2 * i]) + sine[i]);
-                         row[2 * i + 1] = static_cast<T>(wide(row[2 * i + 1]) + cosine[i]);
-                       });
-                       if (s.width % 2 != 0)
-                         row[s.width - 1] = static_cast<T>(wide(row[s.width - 1]) + sine[s.width / 2]);
-                     }
-                   });
+  Positions usual = at;
+  usual.rotary = nullptr;
+  each_position<T>(usual, s.width, s.tokens / at.queries * s.width, [&](Count q, const W* cosine, const W* sine) {
+    for (Count t = q; t < s.tokens; t += at.queries) {
+      T* row = y + t * s.width;
+      lanes<T>(0, s.width / 2, [=](Count i) {
+        row[2 * i] = static_cast<T>(wide(row[2 * i]) + sine[i]);
+        row[2 * i + 1] = static_cast<T>(wide(row[2 * i + 1]) + cosine[i]);
+      });
+      if (s.width % 2 != 0) row[s.width - 1] = static_cast<T>(wide(row[s.width - 1]) + sine[s.width / 2]);
+    }
+  });
 }
 
 template <typename T>

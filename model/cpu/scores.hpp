@@ -53,8 +53,14 @@ struct Core {
   const T* pooled(Count j) const { return at<T>(in.pooled, sequence, j - s.keys, 0); }
 
   /// The keys that query i (of this pass) sees: [first, last).
-  Count last(Count i) const { return s.bidirectional ? s.keys : s.past() + i + 1; }
-  Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
+  Count last(Count i) const {
+    if (!s.bidirectional) return s.past() + i + 1;
+    return in.documents != nullptr ? in.documents[i].end : s.keys;
+  }
+  Count first(Count i) const {
+    const Count begin = in.documents != nullptr ? in.documents[i].first : 0;
+    return s.bidirectional ? begin : begin + s.reach.first(s.past() + i - begin);
+  }
   /// Pooled keys that query i sees: the first ones.
   Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
   /// All of them and the pooled ones behind them, or those that an indexer chose of either, in `room`.

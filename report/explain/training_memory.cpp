@@ -106,9 +106,9 @@ Formula logits(S s) {
   if (!s.arch().head.has_logits()) return {"0"};
   if (is_beyond_textbook(s))
     return from_engine(s, "M_log", "logits of a micro-batch's tokens on one GPU, bytes", "memory.logits_bytes");
-  const Expr all = logit_bytes(s) * s.tokens() * s.rank_sizes().cut(s.sizes().V);
   const Count chunks = s.plan().logits.chunks;
-  return {quotient_up(all, chunks == 1 ? Expr(1) : Expr("n_c", chunks)).text()};
+  const Expr at_once = chunks == 1 ? s.tokens() : quotient_up(s.tokens(), Expr("n_c", chunks));
+  return {(logit_bytes(s) * at_once * s.rank_sizes().cut(s.sizes().V)).text()};
 }
 
 /// What some layouts hold besides: " + M_gat" and the like.

@@ -1,6 +1,7 @@
 // Parts of a model that are frozen without adapters: what they keep, do and exchange, counted a second way.
 
 #include "calc/gradient_flow.hpp"
+#include "calc/held.hpp"
 #include "calc/parameters.hpp"
 #include "calc/train.hpp"
 #include "tests/calc/cluster_cases.hpp"
@@ -52,6 +53,22 @@ Flops product_of(const Arch& a, const Plan& p, FreezePart part) {
       all += row.segment.repeats * flops(2, l->rows, l->in, l->out);
   });
   return all;
+}
+
+/// An operator of the first layer, and what it keeps of its own and of its inputs.
+struct FirstLayerOp {
+  Op op;
+  Bytes kept;
+};
+FirstLayerOp first_layer_op(const Arch& a, const Plan& p, std::string_view name) {
+  std::optional<FirstLayerOp> found;
+  const Pricing training = pricing(p, Phase::training);
+  for_each_operator(a, p, {}, training_step(p), [&](const OperatorRow& row) {
+    if (row.op.name != name || row.segment.layer.first > 0) return;
+    found = {row.op, kept_by_operator(row.segment.ops, training, row.segment.input_elements)[row.index]};
+  });
+  REQUIRE(found);
+  return *found;
 }
 
 }  // namespace
@@ -276,4 +293,42 @@ TEST_CASE("layers that lie apart are frozen, and every layer is of one kind", "[
                       [&](const OperatorRow& row) { held += row.segment.repeats * learned(row.op.shape).total; });
     CHECK(held == parameters(a).total);
   }
+}
+
+TEST_CASE("a router without a backward pass keeps the choice that trained experts read, and else nothing", "[freeze]") {
+  const Arch a = even_moe();
+  const SetOf<FreezePart> before =
+      parts({FreezePart::embedding, FreezePart::norm, FreezePart::attention, FreezePart::router});
+  const FirstLayerOp route = first_layer_op(a, frozen({.parts = before}), "mlp.route");
+  CHECK_FALSE(has_backward(route.op));
+  CHECK(route.kept == Bytes(8 * 512 * a.moe.experts));  // a probability and a gate of 4 bytes for each expert
+  CHECK(first_layer_op(a, frozen({.parts = with(before, FreezePart::experts)}), "mlp.route").kept == Bytes());
+}
+
+TEST_CASE("a naive core without a backward pass holds its scores while it runs", "[freeze]") {
+  const Arch a = even();
+  Plan p = frozen({.parts = with(blocks, FreezePart::embedding)});
+  p.attention = AttentionImpl::naive;
+  p.dropout = true;
+  const Held core = held(first_layer_op(a, p, "attn.core").op, pricing(p, Phase::training));
+  CHECK(core.kept == Bytes());
+  CHECK(core.scratch == Bytes(2 * 512 * 512 * a.heads));
+}
+
+TEST_CASE("chunks of logits are of whole tokens, and the gradient of a frozen head's input waits for backward",
+          "[freeze]") {
+  Arch a = even();
+  a.tied_head = false;
+  Plan p = whole();
+  p.logits.chunks = 100;  // 6 of 512 tokens, and 2 at the end
+  CHECK(trained(a, p).memory.logits == Bytes(4 * 6 * a.vocabulary));
+  const auto kept = [&](Count chunks, const Frozen& f) {
+    p.logits.chunks = chunks;
+    p.frozen = f;
+    return price(a, p, {}, {}).head().alive.kept;
+  };
+  const Frozen head{.parts = FreezePart::head};
+  CHECK(kept(100, {}) == kept(1, {}));
+  CHECK(kept(100, head) == kept(1, {}));
+  CHECK(kept(100, head) - kept(1, head) == Bytes(2 * 512 * a.hidden));
 }

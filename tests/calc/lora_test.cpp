@@ -1,6 +1,7 @@
 // Adapters that alone are trained: their numbers, what their training holds and does, and how ranks cut them.
 
 #include "calc/adapter.hpp"
+#include "calc/gradient_flow.hpp"
 #include "calc/train.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -192,4 +193,17 @@ TEST_CASE("an adapter is read in its own format, and a frozen matrix has one gra
     CHECK(forward(op, priced).moved.weights == 64 * 128);
     CHECK(backward(op, priced).executed == flops(2, 512, 64, 128));
   }
+}
+
+TEST_CASE("an indexer, which returns no gradient, has no backward pass beside adapters", "[lora]") {
+  const Plan p = adapted(2);
+  std::size_t of_indexer = 0, others = 0;
+  for_each_operator(even_sparse(), p, {}, training_step(p), [&](const OperatorRow& row) {
+    if (row.segment.kind != SegmentKind::block) return;
+    const bool mine = row.op.name.starts_with("attn.index");
+    CHECK(has_backward(row.op) == !mine);
+    ++(mine ? of_indexer : others);
+  });
+  CHECK(of_indexer > 4);
+  CHECK(others > 10);
 }

@@ -31,9 +31,14 @@ TEST_CASE("validate names the option that a single-device run does not support",
           "it trains weights of the --precision; leave out --weight-precision, or add --infer");
   not_run("--precision fp8", "--precision fp8 is neither fp32, bf16 nor fp16");
   not_run("--kv-precision q4_k", "--kv-precision q4_k has no codes here; give int8 or fp8, for example");
-  not_run("--state-precision fp16", "its optimizer states are float32 or bfloat16; leave out --state-precision");
-  not_run("--precision fp16 --master none",
-          "its optimizer states are float32 or bfloat16; with --master none give --state-precision fp32 or bf16 too");
+  not_run("--gradient-bytes 2",
+          "gradients of 2 bytes are numbers of its --precision, and float32 has 4; give --precision bf16 or fp16");
+  not_run("--logits bf16+grad", "its logits are there once; give --logits fp32 or compute");
+  not_run("--train --freeze mlp --recompute uniform:2",
+          "groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
+  refused("validate docs/examples/tiny-llama.json --lora 2 --base-precision q4_k",
+          "the reference transformer has no codes of q4_k, in which the plan stores embedding.tokens.weight; choose "
+          "another --base-precision");
   refused("validate docs/examples/tiny-llama.json --infer --weight-precision int4",
           "the reference transformer has no codes of int4, in which the plan stores embedding.tokens.weight; choose "
           "another --weight-precision");
@@ -43,8 +48,34 @@ TEST_CASE("validate runs narrow formats, every optimizer and recomputation of so
   for (const char* options :
        {"--precision fp16", "--infer --weight-precision int8 --kv-precision k=fp8,v=q4_0", "--kv-precision nvfp4",
         "--infer --weight-precision mlp=mxfp4,attention=int8", "--train --optimizer muon --state-precision bf16",
-        "--train --optimizer adam8bit", "--train --recompute block:1", "--train --recompute uniform:2"}) {
+        "--train --optimizer adam8bit", "--train --recompute block:1", "--train --recompute uniform:2",
+        "--precision fp16 --master none"}) {
     INFO(options);
     CHECK(test::llmcalc(std::string("validate docs/examples/tiny-llama.json ") + options).code == 0);
   }
+}
+
+TEST_CASE("validate runs packed sequences, parts of models, adapters, chunks of logits and gradients of 2 bytes",
+          "[cli]") {
+  for (const char* options :
+       {"--documents 3x2,4,1", "--freeze embedding,norm", "--freeze attention,layers:1", "--lora 2",
+        "--lora 2:q,v,down --base-precision nf4-dq --seq 12", "--logits chunked:4 --seq 18",
+        "--logits chunked:5 --lora 2 --base-precision int8", "--precision bf16 --gradient-bytes 2 --micro-batch 2",
+        "--precision bf16 --state-precision fp16 --global-batch 4 --micro-batch 2"}) {
+    INFO(options);
+    CHECK(test::llmcalc(std::string("validate docs/examples/tiny-llama.json --train ") + options).code == 0);
+  }
+}
+
+TEST_CASE("validate names the models that do not run packed sequences, parts or adapters", "[cli]") {
+  const auto refuses = [](const std::string& options, const std::string& why) {
+    refused("validate " + options, "the reference transformer does not run this plan: " + why);
+  };
+  refuses(
+      "mamba-130m --train --documents 2x8",
+      "recurrences, indexers and pooled keys of this model take a sequence for one document; leave out --documents");
+  refuses("flan-t5-small --train --freeze embedding",
+          "layers of this model read what others made, and none of its parts is frozen here; leave out --freeze");
+  refuses("flan-t5-small --train --lora 2",
+          "layers of this model read what others made, and it has no adapters here; leave out --lora");
 }

@@ -61,12 +61,12 @@ struct Run {
   void make_trainable() { t.weights().make_trainable(t.settings().plan); }
 };
 
-/// Every gradient, one parameter after another.
+/// Every gradient, one trained parameter after another.
 inline Numbers gradients(const model::Transformer& given) {
   auto& t = const_cast<model::Transformer&>(given);
   Numbers all;
-  for (const model::Parameter& p : t.weights().all()) {
-    const Numbers g = t.weights().get(p.gradient, p.elements(), true);
+  for (const model::Parameter* p : t.weights().trained()) {
+    const Numbers g = t.weights().gradient(*p);
     all.insert(all.end(), g.begin(), g.end());
   }
   return all;

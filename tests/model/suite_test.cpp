@@ -106,6 +106,18 @@ bool uses_mlp(const Arch& a) {
   return a.block == BlockKind::shortcut || !own.empty();
 }
 
+/// Documents of any length that fill a sequence.
+Documents any_documents(Dice& dice, Count seq) {
+  Documents all;
+  while (seq > 0) {
+    const bool last = all.size() + 1 == Documents::capacity;
+    const Count length = last ? 1 : dice.of(1, seq), count = last ? seq : dice.of(1, seq / length);
+    all.push({.count = count, .length = length});
+    seq -= count * length;
+  }
+  return all;
+}
+
 /// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
 Case any_case(Dice& dice) {
   validate::Choice row;
@@ -144,6 +156,7 @@ Case any_case(Dice& dice) {
   leave_apart(a);
   a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
   c.plan.seq = dice.of(1, a.context);
+  if (!c.plan.documents.empty()) c.plan.documents = any_documents(dice, c.plan.seq);
   c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
   c.plan.prompt = dice.of(1, a.context - 1);
   c.plan.generate = a.is_encoder() ? 0 : dice.of(1, a.context - c.plan.prompt);
@@ -206,6 +219,7 @@ TEST_CASE("a model file of any size can be cut over any ranks, and its parameter
   for (int i = 0; i < 400; ++i) {
     Case c = any_case(dice);
     if (!uses_mlp(c.arch)) c.arch.mlp_width = 0;  // a file must not say what nothing uses
+    c.plan.lora_rank = 0;                         // nor has it adapters
     ModelCard card;
     card.name = "any";
     card.arch = c.arch;
@@ -251,8 +265,10 @@ std::vector<std::string> operators(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("the suite's models as they are timed have the operators of the small ones", "[suite]") {
-  for (const Case& c : small_suite()) {
+TEST_CASE("the suite's models as they are timed have the operators of the small ones, trained whole", "[suite]") {
+  for (Case c : small_suite()) {
+    c.plan.frozen = {};
+    c.plan.lora_rank = 0;
     const Case large = enlarged(c);
     INFO(c.name);
     CHECK(large.name == c.name);
@@ -269,13 +285,18 @@ TEST_CASE("a plan that the reference does not run is refused in a sentence", "[s
       check_runnable(c, {}),
       "the reference transformer does not run this plan: it runs on one device; leave out --gpus, --tp and the "
       "other options of ranks");
-  for (const LogitStore& logits : {LogitStore{.format = LogitFormat::with_gradient}, LogitStore{.chunks = 2}}) {
-    c = small_suite().front();
-    c.plan.logits = logits;
-    CHECK_THROWS_WITH(check_runnable(c, {}),
-                      "the reference transformer does not run this plan: its logits are there whole and once; give "
-                      "--logits fp32 or compute");
-  }
+  c = small_suite().front();
+  c.plan.logits.format = LogitFormat::with_gradient;
+  CHECK_THROWS_WITH(check_runnable(c, {}),
+                    "the reference transformer does not run this plan: its logits are there once; give --logits fp32 "
+                    "or compute");
+  c = small_suite().front();
+  c.plan.logits.chunks = 2;
+  CHECK_NOTHROW(check_runnable(c, {}));
+  c.plan.mtp = 1;
+  CHECK_THROWS_WITH(check_runnable(c, {}),
+                    "the reference transformer does not run this plan: logits of modules for further tokens are there "
+                    "whole; leave out --mtp, or chunked in --logits");
 }
 
 TEST_CASE("what memory does not hold is refused before anything runs, a suite for any of its cases", "[suite]") {
