@@ -245,14 +245,52 @@ bool has_exchanges(const Setting& s, const Pass& pass, Part part) {
   return any;
 }
 
+/// Seconds of a micro-batch that exchanges of a part expose, all layers.
+double exposed_seconds(const Setting& s, Part part, bool bound) {
+  const Prices prices = price(s.arch(), s.plan(), s.layout(), s.device());
+  const RowTimes times = row_times(prices, s.plan(), s.layout(), s.cluster(),
+                                   bound || !s.estimated() ? Efficiency::full : Efficiency::estimated);
+  const ModelChunk all = whole_model(prices.kinds);
+  double sum = 0;
+  const auto add = [&](const RowTime& t, Count n) {
+    sum += static_cast<double>(n) * (t.forward[part] + t.backward_input[part] + t.backward_weight[part]).value;
+  };
+  add(times.embedding(), 1);
+  times.for_each_kind(prices.kinds, all, add);
+  add(times.head(), 1);
+  for (const RowTime& row : times.mtp()) add(row, times.modules);
+  return sum;
+}
+
+/// Adds what is exposed of exchanges that take longer than the work of their layer: there is nothing to hide it beside.
+void add_beyond_work(const Setting& s, const Pass& pass, Part part, bool bound, Formula& f) {
+  const double hidden = hidden_inside(s.plan());
+  if (pass.phase != Phase::training || hidden == 0 || !s.parts().terms) return;
+  const LinkRates links = rates_of(s, bound || !s.estimated()).links;
+  double all = 0;
+  for_each_exchange(s, pass, part, [&](const Run&, const Exchange& e, Count times) {
+    all += static_cast<double>(times) * exchange_time(e, s.layout(), s.cluster(), links).total().value;
+  });
+  const double more = exposed_seconds(s, part, bound) - (1 - hidden) * all;
+  if (more < 1e-9 * all) return;
+  const std::string name = fmt::format("t_{}_more", part_names[static_cast<std::size_t>(part)]);
+  f.expression = "(" + f.expression + " + " + name + ")";
+  f.own.push_back(
+      {name, "what exchanges take beyond the work of their layer, which can hide nothing of it, s", number_text(more)});
+}
+
 Formula exchanges(const Setting& s, const Pass& pass, Part part, bool bound) {
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
   const bool waits = links.start.value > 0 || links.round_inside.value > 0;
-  if (part == Part::tp && is_one_ring(s) && !waits)
-    return {product({exposed(s), "sum(" + product({"n_j", ring_text(s, bound, "a_j", "M_j")}) + ")"}),
-            {},
-            {ring_exchanges(s, pass)}};
-  return {product({exposed(s), "sum(n_j*(w_j + x_j*M_j))"}), {}, {timed_exchanges(s, pass, part, bound)}};
+  Formula f{product({exposed(s), "sum(n_j*(w_j + x_j*M_j))"}), {}, {}};
+  if (part == Part::tp && is_one_ring(s) && !waits) {
+    f.expression = product({exposed(s), "sum(" + product({"n_j", ring_text(s, bound, "a_j", "M_j")}) + ")"});
+    f.terms = {ring_exchanges(s, pass)};
+  } else {
+    f.terms = {timed_exchanges(s, pass, part, bound)};
+  }
+  add_beyond_work(s, pass, part, bound, f);
+  return f;
 }
 
 bool step_is_compute_bound(const Setting& s, const Pass& pass) { return step_slowdown(s, pass) == 1; }
@@ -338,6 +376,7 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   const Formula messages = exchanges(s, pass, Part::tp, bound);
   f.expression += " + " + messages.expression;
   f.terms.push_back(messages.terms[0]);
+  f.own.insert(f.own.end(), messages.own.begin(), messages.own.end());
   return f;
 }
 
