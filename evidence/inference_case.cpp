@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calc/memory.hpp"
 #include "evidence/engine_memory_table.hpp"
 #include "evidence/format_name.hpp"
 #include "evidence/inference_ranks.hpp"
+#include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
 #include "evidence/row_figures.hpp"
 #include "text/names.hpp"
@@ -70,19 +70,6 @@ void use_format(const InferenceRow& row, InferenceCase& c) {
   c.weights_name = f.name;
   c.input_assumed |= f.weighty;
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
-}
-
-/// A row's weights that its devices cannot hold were partly elsewhere, or of another format than it says: the pace of
-/// what holds them is not the devices'. Sources round sizes: a tenth more is no contradiction. Stages of a pipeline
-/// hold the weights together.
-void check_weights(InferenceCase& c) {
-  constexpr double most = 1.1, gib = 0x1p30;
-  const Count stages = ranks(c.layout, Group::pipeline);
-  const double weights = static_cast<double>(weights_bytes(c.arch, c.plan, c.layout).value);
-  const double memory = static_cast<double>(c.cluster().device.memory.value) * static_cast<double>(stages);
-  if (weights > most * memory)
-    c.skip = fmt::format("weights of {:.4g} GiB do not fit into {} x {:.4g} GiB: where the rest lies is not stated",
-                         weights / gib, stages, memory / gib / static_cast<double>(stages));
 }
 
 /// Tokens of a prompt and of an answer where the row does not state them.
@@ -270,7 +257,7 @@ InferenceCase inference_case(const InferenceRow& row, const Devices& devices) {
     if (c.skip.empty()) use_accelerator(row, devices, c);
     if (c.skip.empty()) use_ranks(row, c);
     if (c.skip.empty()) use_format(row, c);
-    if (c.skip.empty()) check_weights(c);
+    if (c.skip.empty()) c.skip = weights_beyond_memory(c);
     if (c.skip.empty()) use_requests(row, c);
   } catch (const Overflow&) {
     c.skip = "its numbers multiply to more than 2^63";

@@ -11,6 +11,7 @@
 #include "calc/train.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/inference_times.hpp"
+#include "evidence/room.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -42,9 +43,6 @@ double least_step_flops(const TrainingCase& c) {
 }
 
 // ---- Memory
-
-/// Sources round memory and write GB for GiB: a tenth more than a device's own is no contradiction.
-constexpr double most_of_memory = 1.1;
 
 void check_most(const std::string& where, std::string_view key, double bytes, const HardwareCard& card, Count parts) {
   const double all = static_cast<double>(parts) * static_cast<double>(card.cluster.device.memory.value);

@@ -9,6 +9,7 @@
 #include "calc/pipeline/schedule.hpp"
 #include "calc/pricing.hpp"
 #include "evidence/flops_convention.hpp"
+#include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
 #include "evidence/stage_split.hpp"
 #include "evidence/training_formats.hpp"
@@ -267,6 +268,7 @@ void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed)
   note_what_is_unstated(row, c, assumed);
   c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
   c.input_assumed = assumed.weighty || !c.on.preset;
+  if (std::string beyond = states_beyond_memory(c); !beyond.empty()) c.assumed.push_back(std::move(beyond));
   Clock(row, c).read();
   c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {

@@ -334,6 +334,24 @@ TEST_CASE("FSDP shards what its strategy names", "[training-case]") {
              VectorContains(std::string("sharding over all devices: the group \"the moon\" is not understood")));
 }
 
+TEST_CASE("states that the devices cannot hold are said to be held", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto said = [&] {
+    for (const std::string& sentence : training_case(row, devices_once()).assumed)
+      if (sentence.starts_with("devices that hold weights")) return sentence;
+    return std::string();
+  };
+  CHECK(said().empty());
+  row.model.layers = 96;
+  row.model.hidden = 8192;
+  row.model.ffn_hidden = 4 * 8192;
+  row.model.heads = 64;
+  row.model.kv_heads = row.model.head_dim = std::nullopt;
+  // 12 x 96 x 8192^2 parameters of 2 + 4 bytes, and an eighth of 12 bytes each: 541 GiB
+  CHECK_THAT(said(), Catch::StartsWith("devices that hold weights, gradients and optimizer states, 54") &&
+                         Catch::EndsWith("GiB on each: they have 80"));
+}
+
 TEST_CASE("modules for further tokens and offloaded states are the plan's", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto read = [&] { return training_case(row, devices_once()); };
