@@ -215,6 +215,7 @@ void use_products(FormatsSaid& f, const std::string& said) {
     f.assumed.push_back(
         fmt::format("products in {}: the row does not state the format of activations", f.working.name()));
   } else if (!names(text, "16")) {
+    f.weighty = true;
     f.assumed.push_back(
         fmt::format("products in {}: the format of activations, {}, is not known", f.working.name(), in_quotes(said)));
   }
@@ -231,9 +232,10 @@ void use_cache(FormatsSaid& f, const std::string& said) {
     }
   if (is_silent(text))
     f.assumed.push_back(fmt::format("keys and values in {}: the row does not state their format", f.working.name()));
-  else if (!known)
-    f.assumed.push_back(
-        fmt::format("keys and values in {}: their format, {}, is not known", f.working.name(), in_quotes(said)));
+  if (is_silent(text) || known) return;
+  f.weighty = true;
+  f.assumed.push_back(
+      fmt::format("keys and values in {}: their format, {}, is not known", f.working.name(), in_quotes(said)));
 }
 
 }  // namespace

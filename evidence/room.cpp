@@ -16,11 +16,12 @@ bool is_beyond(double bytes, double memory) { return bytes > most_of_memory * me
 
 std::string weights_beyond_memory(const InferenceCase& c) {
   const auto stages = static_cast<double>(ranks(c.layout, Group::pipeline));
-  const auto weights = static_cast<double>(weights_bytes(c.arch, c.plan, c.layout).value);
+  const double weights = static_cast<double>(weights_bytes(c.arch, c.plan, c.layout).value) / stages;
   const auto memory = static_cast<double>(c.cluster().device.memory.value);
-  if (!is_beyond(weights, stages * memory)) return "";
-  return fmt::format("weights of {:.4g} GiB do not fit into {} x {:.4g} GiB: where the rest lies is not stated",
-                     weights / gib, stages, memory / gib);
+  if (!is_beyond(weights, memory)) return "";
+  return fmt::format(
+      "weights of {:.4g} GiB on each device do not fit into its {:.4g} GiB: where the rest lies is not stated",
+      weights / gib, memory / gib);
 }
 
 std::string states_beyond_memory(const TrainingCase& c) {

@@ -12,7 +12,7 @@ namespace llmcalc {
 inline constexpr double most_of_memory = 1.1;
 
 /// Why a row of inference has no pace of its devices: its weights do not fit into them, so that some were elsewhere or
-/// in another format. Stages of a pipeline hold them together. Empty: they fit.
+/// in another format; in the mean over the stages of a pipeline. Empty: they fit.
 std::string weights_beyond_memory(const InferenceCase& c);
 
 /// That weights, gradients and optimizer states of a row of training are more than its devices' memory, in the mean

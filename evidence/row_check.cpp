@@ -161,7 +161,7 @@ void check_pace(const InferenceRow& row, const InferenceCase& c, const Figure& f
     refuse_pace(row, f, "any device can do: a kernel alone takes more than a microsecond");
   if (is_token_rate(f.quantity) && f.value > beyond_datasheet * most_tokens_per_second(c))
     refuse_pace(row, f,
-                fmt::format("{} {} multiply in a second, {:.3g} tokens", devices(c.layout), c.on.hardware.title,
+                fmt::format("{} {} can multiply in a second, {:.3g} tokens", devices(c.layout), c.on.hardware.title,
                             most_tokens_per_second(c) / f.unit));
   if (c.on.preset && !c.work_assumed) check_against_datasheet(row, c, f);
 }

@@ -42,7 +42,7 @@ TEST_CASE("the parts of a prompt's and a token's time add up to them", "[estimat
 }
 
 TEST_CASE("infer says in a line what a token and the prompt are spent on", "[estimate][cli]") {
-  const std::string out = llmcalc("infer llama-3.1-70b --hardware h100 --tp 8").out;
+  const std::string out = test::llmcalc("infer llama-3.1-70b --hardware h100 --tp 8").out;
   const std::size_t at = out.find("spent on");
   REQUIRE(at != std::string::npos);
   CHECK_THAT(out.substr(at, 80), Catch::Contains("a token: products with weights "));
@@ -71,14 +71,14 @@ TEST_CASE("a plan has the estimate of the command that it says to type", "[estim
   CHECK(served["inference_estimate"]["software"] == "vllm");
   CHECK(served["inference_estimate"].contains("tpot_families"));
   const std::string text =
-      llmcalc("plan serve llama-3.1-8b --hardware h100 --rate 2 --slo-ttft 500ms --slo-tpot 30ms").out;
+      test::llmcalc("plan serve llama-3.1-8b --hardware h100 --rate 2 --slo-ttft 500ms --slo-tpot 30ms").out;
   CHECK_THAT(text, Catch::Contains("first token") && Catch::Contains(" ms) on average"));
 }
 
 TEST_CASE("a wider interval for a device's sake has a note", "[estimate][cli]") {
   for (const char* question :
        {"infer llama-3.1-8b --hardware arc-pro-b60", "infer llama-3.1-8b --hardware tpu-v4 --tp 4",
-        "train llama-3.1-8b --hardware mi350x --gpus 8 --fsdp"}) {
+        "fit --hardware arc-pro-b60", "train llama-3.1-8b --hardware mi350x --gpus 8 --fsdp"}) {
     CAPTURE(question);
     CHECK(notes_say(ask(question), "no narrower than that of an assumed input"));
   }

@@ -254,7 +254,7 @@ TEST_CASE("weights that the devices cannot hold were elsewhere, which the row do
   row.hardware.peak_bw_gb_s = std::nullopt;
   CHECK_THAT(inference_case(row, devices_once()).skip,
              Catch::StartsWith("weights of 6") &&
-                 Catch::EndsWith("GiB do not fit into 1 x 24 GiB: where the rest lies is not stated"));
+                 Catch::EndsWith("GiB on each device do not fit into its 24 GiB: where the rest lies is not stated"));
 }
 
 TEST_CASE("experts that do not divide have copies, and those on fewer ranks than there are, cut widths",
@@ -328,6 +328,8 @@ TEST_CASE("a format that is missing or not known is assumed, and that is said", 
   CHECK(none.assumed == std::vector<std::string>{"weights in bf16: their format is missing in the row",
                                                  "products in bf16: the format of activations, \"fp5\", is not known",
                                                  "keys and values in bf16: their format, \"fp5\", is not known"});
+  CHECK((formats_of("bf16", "fp5", "bf16", dtypes::bf16).weighty &&
+         formats_of("bf16", "bf16", "fp5", dtypes::bf16).weighty));
   const FormatsSaid silent = formats_of("bf16", "", "", dtypes::bf16);
   CHECK(silent.assumed.size() == 2);
   CHECK_FALSE(silent.weighty);

@@ -127,7 +127,7 @@ TEST_CASE("a time or rate of inference that no device reaches is refused", "[row
     CHECK_THAT(refused_figure(one, beyond), Contains("a kernel alone takes more than a microsecond"));
   // 2 x 7.5e9 FLOPs a token at the 1466e12 FLOP/s of int8 or fp8: fewer than 1e5 tokens/s.
   for (const char* beyond : {R"({"output_tok_s": 1e15})", R"({"prefill_tok_s": 1e15})", R"({"decode_tok_s": 2e6})"})
-    CHECK_THAT(refused_figure(one, beyond), Contains("is beyond what 1 L40S multiply in a second"));
+    CHECK_THAT(refused_figure(one, beyond), Contains("is beyond what 1 L40S can multiply in a second"));
   CHECK_THAT(refused_figure(one, R"({"output_tok_s": 5000})"), Contains("can do by its datasheet"));
   CHECK_THAT(refused_figure(one, R"({"kv_tokens": 1e15})"), Contains("a cache of 1e+15 tokens is beyond the 48 GiB"));
   CHECK_THAT(refused_figure(one, R"({"weights_gib_per_gpu": 500})"), Contains("500 GiB are more than the 48 GiB"));
