@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <regex>
 
+#include "calc/pipeline/schedule.hpp"
 #include "evidence/stack.hpp"
 #include "text/names.hpp"
 
