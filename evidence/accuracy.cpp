@@ -6,6 +6,7 @@
 
 #include "evidence/row_check.hpp"
 #include "evidence/trained_process.hpp"
+#include "presets/training_estimator.hpp"
 
 namespace llmcalc {
 

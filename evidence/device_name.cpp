@@ -34,6 +34,8 @@ constexpr OtherName other_names[] = {
     {"neuroncore v 2", "trainium"},
     {"rtx 6000 ada generation", "rtx-6000-ada"},
     {"tpu 7 x", "tpu-v7x"},
+    {"rtx pro 6000 blackwell workstation", "rtx-pro-6000-blackwell"},
+    {"rtx pro 6000 blackwell server", "rtx-pro-6000-blackwell-server"},
     {"a 100 sxm", "a100-sxm-80gb"},
 };
 
@@ -66,7 +68,8 @@ std::optional<Count> whole_word(const std::string& word) {
 
 /// What is behind a number and makes it a size, a count of cores or a power rather than part of a name.
 bool takes_number(DeviceName& name, Count n, const std::string& unit) {
-  if (unit == "gb" || unit == "gib") {
+  // "A100 40G" is a size, "A10G" a name.
+  if (unit == "gb" || unit == "gib" || (unit == "g" && n >= 16)) {
     name.memory_gb = static_cast<double>(n);
     return true;
   }
@@ -128,9 +131,17 @@ std::vector<std::string> all_words(const DeviceName& name) {
   return out;
 }
 
-bool means(const DeviceName& name, const DeviceName& preset) {
+/// The preset's words, and those of its architecture, which a name may tell besides: "H100 Hopper".
+std::vector<std::string> with_architecture(std::vector<std::string> words, const HardwareCard& card) {
+  for (std::string& word : runs(card.architecture))
+    if (word.size() > 2 && letter(word[0])) words.push_back(std::move(word));
+  return words;
+}
+
+bool means(const DeviceName& name, const DeviceName& preset, const HardwareCard& card) {
   if (preset.words.empty() || (preset.cores && preset.cores != name.cores)) return false;
-  return holds_in_order(all_words(name), preset.words) && all_explained(name.words, preset.words);
+  return holds_in_order(all_words(name), preset.words) &&
+         all_explained(name.words, with_architecture(preset.words, card));
 }
 
 /// Words without the gaps between them: "RTXPRO6000" is "RTX PRO 6000".
@@ -174,8 +185,8 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
   std::size_t best_words = 0;
   double best_distance = 0;
   for (const Spelling& s : spellings_) {
-    if (!means(name, s.name)) continue;
     const HardwareCard& card = cards_[s.card];
+    if (!means(name, s.name, card)) continue;
     const std::size_t words = s.name.words.size() + (s.name.cores ? 1 : 0);
     const double gib = static_cast<double>(card.cluster.device.memory.value) / 0x1p30;
     const double distance = memory_gb ? std::fabs(std::log(*memory_gb / gib)) : 0;

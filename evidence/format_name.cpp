@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <regex>
 
@@ -36,6 +37,15 @@ constexpr FormatName format_names[] = {
     {"fp8", "fp8", ""},
     {"fp6", "mxfp6", ""},
     {"gf4", "int4", nullptr},
+    {"iq1_s", "iq1_s", "q5_k"},
+    {"iq1_m", "iq1_m", "q5_k"},
+    {"iq2_xxs", "iq2_xxs", "q5_k"},
+    {"iq2_xs", "iq2_xs", "q5_k"},
+    {"iq2_s", "iq2_s", "q5_k"},
+    {"iq3_xxs", "iq3_xxs", "q5_k"},
+    {"iq3_s", "iq3_s", "q6_k"},
+    {"tq1_0", "tq1_0", "q6_k"},
+    {"tq2_0", "tq2_0", "q6_k"},
     {"iq4_xs", "iq4_xs", "q6_k"},
     {"iq4_nl", "iq4_nl", "q6_k"},
     {"q2_k", "q2_k", "q6_k"},
@@ -53,6 +63,9 @@ constexpr FormatName format_names[] = {
     {"awq", "awq", nullptr},
     {"gptq int8", "gptq-8bit", nullptr},
     {"gptq 8bit", "gptq-8bit", nullptr},
+    {"gptq int3", "gptq-3bit", nullptr},
+    {"gptq 3bit", "gptq-3bit", nullptr},
+    {"gptq 2bit", "gptq-2bit", nullptr},
     {"gptq gnone", "int4", ""},
     {"gptq act-order=yes", "gptq-act", nullptr},
     {"gptq g32", "gptq-g32", nullptr},
@@ -101,14 +114,20 @@ std::optional<double> number_before(const std::string& text, const char* unit) {
   return std::regex_search(text, found, pattern) ? std::optional(std::stod(found[1])) : std::nullopt;
 }
 
-/// The format whose bits per weight are nearest, of those that store tables too and multiply nowhere.
-DType format_with_bits(double bits) {
-  DType best = *dtype("q4_0");
-  for (const char* name : {"q2_k", "q3_k", "int4", "q4_0", "q4_1", "q5_0", "q5_1", "q6_k", "q8_0"})
+/// The format of these whose bits per weight are nearest.
+template <std::size_t n>
+DType format_with_bits(double bits, const std::array<const char*, n>& names) {
+  DType best = *dtype(names[0]);
+  for (const char* name : names)
     if (const DType t = *dtype(name); std::fabs(bits_per_weight(t) - bits) < std::fabs(bits_per_weight(best) - bits))
       best = t;
   return best;
 }
+
+/// Formats that store tables too and multiply nowhere, for files of any bits per weight.
+constexpr std::array stored_bits{"q4_0", "q2_k", "q3_k", "int4", "q4_1", "q5_0", "q5_1", "q6_k", "q8_0"};
+/// Formats near to a whole number of bits, or to the 1.58 of three values, for weights of which only these are told.
+constexpr std::array told_bits{"int4", "tq1_0", "iq2_xxs", "iq3_xxs", "q5_0", "q6_k", "int8-row"};
 
 constexpr Component block_parts[] = {Component::attention, Component::mlp, Component::experts,
                                      Component::shared_experts};
@@ -124,20 +143,50 @@ void use_tables(FormatsSaid& f, DType t) {
 /// near.
 void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
   if (!names(text, "q4_k_m")) return;
+  f.name = "q4_k_m";
+  f.assumed.push_back("MLPs in Q4_K_M count as q4_1, which has 5 bits a weight: their mix of Q4_K and Q6_K has 4.84");
   for (const Component c : {Component::mlp, Component::experts, Component::shared_experts})
     f.weights[c] = *dtype("q4_1");
 }
 
+/// A format by the bits of a weight that the text tells ("4bit", "1.58-bit"); no format of the engine's need have just
+/// these, scales and zeros included.
+std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text) {
+  const std::optional<double> bits = number_before(text, "-?bits?\\b");
+  if (!bits || *bits < 1 || *bits > 8) return std::nullopt;
+  const DType t = format_with_bits(*bits, told_bits);
+  f.name = fmt::format("{:g}-bit", *bits);
+  f.assumed.push_back(fmt::format("weights of {:g} bits count as {}, which has {:.3g}: the row says {}", *bits,
+                                  t.name(), bits_per_weight(t), in_quotes(text)));
+  return FormatName{"", t.name().data(), ""};
+}
+
+/// EXL2 and MLX choose the bits; the format that is nearest stands for them.
+DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
+  const DType t = format_with_bits(*f.bits_per_weight, stored_bits);
+  f.name = text.substr(0, text.find(" ("));
+  f.assumed.push_back(fmt::format("weights of {:g} bits count as {}, which has {:.3g}: the row says {}",
+                                  *f.bits_per_weight, t.name(), bits_per_weight(t), in_quotes(text)));
+  return t;
+}
+
+/// 16 bits, where a row does not say how weights are stored.
+void assume_weights(FormatsSaid& f) {
+  f.weights = f.working;
+  f.weighty = true;
+  f.assumed.push_back(fmt::format("weights in {}: their format is missing in the row", f.working.name()));
+}
+
 void use_weights(FormatsSaid& f, const std::string& text) {
   f.weights = f.working;
-  const FormatName* named = format_named(text);
-  if (named == nullptr) {
+  const FormatName* listed = format_named(text);
+  const std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_by_bits(f, text);
+  if (!named) {
     f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));
     return;
   }
   DType t = *dtype(named->format);
-  const bool by_bits = f.bits_per_weight && (names(text, "exl") || names(text, "int"));
-  if (by_bits) t = format_with_bits(*f.bits_per_weight);
+  if (f.bits_per_weight && (names(text, "exl") || names(text, "int"))) t = format_of_stated_bits(f, text);
   const bool whole_model = named->head == nullptr && t.format().covers_embedding;
   if (whole_model) f.weights = t;
   use_blocks(f, t);
@@ -146,6 +195,8 @@ void use_weights(FormatsSaid& f, const std::string& text) {
   mix_of_k_quants(f, text);
   if (has_all(text, "mxfp4 moe")) f.weights[Component::attention] = f.weights[Component::mlp] = f.working;
 }
+
+bool is_silent(const std::string& text) { return text.empty() || names(text, "not stated"); }
 
 /// Engines multiply narrow formats where the device can; what is stored narrow alone is multiplied in 16 bits.
 void use_products(FormatsSaid& f, const std::string& said) {
@@ -160,19 +211,31 @@ void use_products(FormatsSaid& f, const std::string& said) {
     f.precision = dtypes::fp8;
   } else if (names(text, "int8")) {
     f.precision = *dtype("int8");
+  } else if (is_silent(text)) {
+    f.assumed.push_back(
+        fmt::format("products in {}: the row does not state the format of activations", f.working.name()));
+  } else if (!names(text, "16")) {
+    f.weighty = true;
+    f.assumed.push_back(
+        fmt::format("products in {}: the format of activations, {}, is not known", f.working.name(), in_quotes(said)));
   }
 }
 
 void use_cache(FormatsSaid& f, const std::string& said) {
   const std::string text = lower(said);
   f.cache = f.working;
-  if (text.empty() || names(text, "not stated"))
+  bool known = names(text, "16");
+  for (const char* format : {"fp8", "int8", "int4", "q8_0", "q4_0"})
+    if (names(text, format)) {
+      f.cache = *dtype(format);
+      known = true;
+    }
+  if (is_silent(text))
     f.assumed.push_back(fmt::format("keys and values in {}: the row does not state their format", f.working.name()));
-  if (names(text, "fp8")) f.cache = dtypes::fp8;
-  if (names(text, "int8")) f.cache = *dtype("int8");
-  if (names(text, "int4")) f.cache = *dtype("int4");
-  if (names(text, "q8_0")) f.cache = *dtype("q8_0");
-  if (names(text, "q4_0")) f.cache = *dtype("q4_0");
+  if (is_silent(text) || known) return;
+  f.weighty = true;
+  f.assumed.push_back(
+      fmt::format("keys and values in {}: their format, {}, is not known", f.working.name(), in_quotes(said)));
 }
 
 }  // namespace
@@ -186,7 +249,7 @@ FormatsSaid formats_of(const std::string& weights, const std::string& cache, con
   if (names(half, "bf16") && usual_half == dtypes::bf16) f.working = dtypes::bf16;
   f.bits_per_weight = number_before(text, "bpw");
   if (const auto gib = number_before(text, "gib")) f.weight_bytes = *gib * 0x1p30;
-  use_weights(f, text);
+  text.empty() ? assume_weights(f) : use_weights(f, text);
   use_products(f, activations);
   use_cache(f, cache);
   return f;

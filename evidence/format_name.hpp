@@ -18,7 +18,9 @@ struct FormatsSaid {
   std::optional<double> bits_per_weight;  ///< as the source states them; no format of the engine's may have just these
   std::optional<double> weight_bytes;     ///< the file's size, as stated
   std::vector<std::string> assumed;
-  std::string skip;  ///< not empty: the format of the weights is not known
+  bool weighty = false;  ///< a format is assumed that is not known, or that of the weights
+  std::string name;      ///< what tables call the weights' format; empty: as the blocks' format is called
+  std::string skip;      ///< not empty: the format of the weights is not known
 };
 
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,

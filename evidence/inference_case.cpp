@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "evidence/engine_memory_table.hpp"
 #include "evidence/format_name.hpp"
+#include "evidence/inference_ranks.hpp"
+#include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
 #include "evidence/row_figures.hpp"
 #include "text/names.hpp"
@@ -24,6 +25,11 @@ bool notes_say(const InferenceRow& row, std::string_view word) {
 void weigh(InferenceCase& c, std::string sentence) {
   c.assumed.push_back(std::move(sentence));
   c.input_assumed = true;
+}
+
+void assume_work(InferenceCase& c, std::string sentence) {
+  weigh(c, std::move(sentence));
+  c.work_assumed = true;
 }
 
 HardwareSaid accelerator_said(const InferenceRow& row) {
@@ -51,59 +57,6 @@ std::optional<BatchKind> kind_called(const std::string& said) {
   return std::nullopt;
 }
 
-/// Sources that count cores (AWS Neuron, TPU7x) have more ranks than chips: a device is then a part of a chip.
-void split_chips(const InferenceRow& row, InferenceCase& c) {
-  const Count all = devices(c.layout), chips = row.hardware.count;
-  if (all == chips) return;
-  if (all < chips || all % chips != 0) {
-    c.skip = fmt::format("tp x pp x dp are {} devices, and the row has {}", all, chips);
-    return;
-  }
-  c.on.hardware = part_of(c.on.hardware, all / chips);
-  c.assumed.push_back(fmt::format("a rank is 1/{} of a chip: {} ranks on {} chips", all / chips, all, chips));
-}
-
-/// What does not divide over ranks is padded, as engines of these devices do: heads with zeros, experts with copies.
-void pad_heads(InferenceCase& c, Count ranks_of_heads) {
-  const Count heads = c.arch.heads;
-  if (heads % ranks_of_heads == 0) return;
-  const bool each_its_own = c.arch.kv_heads == heads;
-  const Count step = std::lcm(ranks_of_heads, each_its_own ? Count{1} : c.arch.kv_heads);
-  const Count padded = ceil_div(heads, step) * step;
-  if (padded >= 2 * heads) {
-    c.skip = fmt::format("{} ranks do not divide {} heads", ranks_of_heads, heads);
-    return;
-  }
-  c.arch.heads = padded;
-  if (each_its_own) c.arch.kv_heads = padded;
-  c.assumed.push_back(fmt::format("{} heads are padded to {}, which {} ranks divide", heads, padded, ranks_of_heads));
-}
-
-void pad_experts(InferenceCase& c, Count ranks_of_experts) {
-  Count& experts = c.arch.moe.experts;
-  if (!c.arch.has_experts() || experts % ranks_of_experts == 0) return;
-  const Count padded = ceil_div(experts, ranks_of_experts) * ranks_of_experts;
-  c.assumed.push_back(fmt::format("{} experts and {} redundant ones, which {} ranks divide", experts, padded - experts,
-                                  ranks_of_experts));
-  experts = padded;
-}
-
-/// Engines cut experts over the ranks that are left when experts are divided: etp = tp x dp / ep.
-void use_ranks(const InferenceRow& row, InferenceCase& c) {
-  Layout split;
-  split.tp = row.tp.value_or(1);
-  split.pp = row.pp.value_or(1);
-  split.dp = row.dp.value_or(1);
-  split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
-  if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
-  split.sp = split.ep > 1 && split.tp > 1;  // what divides tokens among experts' ranks
-  pad_heads(c, split.tp);
-  pad_experts(c, split.ep);
-  if (c.skip.empty() && flaw(c.arch, split) != LayoutFlaw::none)
-    c.skip = "the expert-parallel ranks fit neither experts nor other ranks";
-  c.layout = split;
-}
-
 void use_format(const InferenceRow& row, InferenceCase& c) {
   const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
   FormatsSaid f = formats_of(row.weights, row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
@@ -114,6 +67,8 @@ void use_format(const InferenceRow& row, InferenceCase& c) {
   c.plan.kv_precision = f.cache;
   c.bits_per_weight = f.bits_per_weight;
   c.weight_bytes = f.weight_bytes;
+  c.weights_name = f.name;
+  c.input_assumed |= f.weighty;
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
 }
 
@@ -140,11 +95,11 @@ void use_lengths(const InferenceRow& row, InferenceCase& c) {
   const auto context = b.context_len ? b.context_len : b.decode_context_mean;
   if (!b.input_len && !context) {
     c.prompt = usual_prompt;
-    weigh(c, fmt::format("prompts of {} tokens: {}", usual_prompt, prompt_in_words(b)));
+    assume_work(c, fmt::format("prompts of {} tokens: {}", usual_prompt, prompt_in_words(b)));
   }
   if (!b.output_len && has_figure(row, FigureKind::output_rate)) {
     c.generate = usual_answer;
-    weigh(c, fmt::format("answers of {} tokens: the row does not state their length", usual_answer));
+    assume_work(c, fmt::format("answers of {} tokens: the row does not state their length", usual_answer));
   }
   // A window of decoding: its mean context is what counts.
   c.decode_window = context && c.prompt == 0 && !has_figure(row, FigureKind::prefill_time);
@@ -167,7 +122,7 @@ void use_batch(const InferenceRow& row, InferenceCase& c) {
   const bool unstated = !b.batch && !b.num_requests && c.kind != BatchKind::capacity;
   if (unstated && (b.tokens_per_gpu || c.kind == BatchKind::throughput))
     c.batch = std::max(1.0, b.tokens_per_gpu.value_or(usual_prefill_tokens) / std::max(1.0, c.prompt)) * per_all;
-  if (unstated && !b.tokens_per_gpu) weigh(c, assumed_batch(c));
+  if (unstated && !b.tokens_per_gpu) assume_work(c, assumed_batch(c));
   if (c.kind == BatchKind::max_inflight)
     c.assumed.push_back("as many requests in flight as were sent, or as memory holds");
   if (b.kv_limited_estimate.value_or(false))
@@ -301,8 +256,8 @@ InferenceCase inference_case(const InferenceRow& row, const Devices& devices) {
     if (c.skip.empty()) use_row_model(row, c);
     if (c.skip.empty()) use_accelerator(row, devices, c);
     if (c.skip.empty()) use_ranks(row, c);
-    if (c.skip.empty()) split_chips(row, c);
     if (c.skip.empty()) use_format(row, c);
+    if (c.skip.empty()) c.skip = weights_beyond_memory(c);
     if (c.skip.empty()) use_requests(row, c);
   } catch (const Overflow&) {
     c.skip = "its numbers multiply to more than 2^63";

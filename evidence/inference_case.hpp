@@ -52,11 +52,13 @@ struct InferenceCase {
   std::optional<double> requests;         ///< how many were sent
   std::optional<double> bits_per_weight;  ///< as stated: more exact than the plan's formats
   std::optional<double> weight_bytes;
-  EngineLimits limits;  ///< as stated, else what vLLM allows itself on such a device
-  Bytes granted;        ///< bytes of a device that the engine may fill
+  std::string weights_name;  ///< of the weights' format, where another stands for it; empty: that of the blocks
+  EngineLimits limits;       ///< as stated, else what vLLM allows itself on such a device
+  Bytes granted;             ///< bytes of a device that the engine may fill
   std::vector<Figure> figures;
   std::vector<std::string> assumed;  ///< sentences
   bool input_assumed = false;        ///< whether a figure depends strongly on something assumed
+  bool work_assumed = false;         ///< whether that is the batch or a length
   std::string skip;                  ///< not empty: why the row cannot be expressed; all else is undefined
 
   const Cluster& cluster() const { return on.cluster(); }

@@ -50,7 +50,7 @@ void read_accelerator(const RowObject& o, InferenceHardware& h) {
   if (h.accelerator.empty())
     throw InputError(o.where() + ": \"accelerator\" is missing; a measurement says on what it was made");
   h.interconnect = o.text("interconnect");
-  h.count = o.positive("count").value_or(1);
+  h.count = needed_size(o, "count");
   h.nodes = o.positive("nodes");
   h.gpu_cores = o.positive("gpu_cores");
   h.memory_gb = device_memory(o, "memory_gb");

@@ -38,8 +38,14 @@ FitRows chosen(const FitRows& rows, const Keep& keep) {
   return out;
 }
 
-constexpr int share_steps = 60, process_steps = 16;
-constexpr double share_step = 0.005, least_process = 1e9, process_step = 0.25e9;
+constexpr double share_step = 0.005, process_step = 0.25e9;
+
+/// The values of a parameter that are looked at: all within its bounds, a step apart.
+std::vector<double> values_of(const ParameterCard& card, double step) {
+  std::vector<double> all;
+  for (int i = 0; card.low + i * step <= card.high + step / 2; ++i) all.push_back(card.low + i * step);
+  return all;
+}
 
 /// The better of two, the first where they are as good.
 class LeastError {
@@ -63,15 +69,15 @@ class LeastError {
 
 double fit_reserved(const FitRows& rows) {
   LeastError least(rows);
-  for (int i = 0; i <= share_steps; ++i) least.see({.reserved = i * share_step});
+  for (const double x : values_of(memory_parameter_cards[0], share_step)) least.see({.reserved = x});
   return least.best().reserved;
 }
 
 MemoryParameters fit_process(const FitRows& rows) {
   LeastError least(rows);
-  for (int i = 0; i <= share_steps; ++i)
-    for (int k = 0; k <= process_steps; ++k)
-      least.see({.fragmented = i * share_step, .process = least_process + k * process_step});
+  for (const double share : values_of(memory_parameter_cards[1], share_step))
+    for (const double bytes : values_of(memory_parameter_cards[2], process_step))
+      least.see({.fragmented = share, .process = bytes});
   return least.best();
 }
 

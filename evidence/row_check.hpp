@@ -15,9 +15,14 @@ namespace llmcalc {
 void check_step(const TrainingRow& row, const TrainingCase& c);
 /// Peaks of memory: at least a mebibyte, and no more than a device has.
 void check_memories(const TrainingRow& row, const TrainingCase& c);
-/// A figure of inference: lengths and clients that they need, memory as above, and a bandwidth no larger than the
-/// device's, but where its cache holds the weights. That a token takes no less than reading the weights is not asked
-/// for: speculative decoding, which rows need not tell, is faster.
+/// A figure of inference: lengths and clients that they need, memory as above, a cache that all devices could hold, a
+/// bandwidth no larger than the device's, but where its cache holds the weights, and a time or rate that devices reach:
+///   - no time is below a microsecond, which one kernel takes;
+///   - no rate is above 10 times that at which all devices multiply a token's weights at their peak (1e18 FLOP/s each,
+///     where the device has no preset);
+///   - where the device has one, and the row states batch and lengths: none is more than 10 times faster than the work
+///     takes at the datasheet's rates, a time as if the request were alone.
+/// The factor of 10 is for speculative decoding and cached prompts, which rows need not tell.
 void check_figure(const InferenceRow& row, const InferenceCase& c, const Figure& f);
 
 }  // namespace llmcalc

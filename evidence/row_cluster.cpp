@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <regex>
 
+#include "evidence/device_class.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -96,44 +98,10 @@ Link between_link(const HardwareSaid& said, const HardwareCard& card, Count insi
   return link;
 }
 
-/// What kind of device a name is, for one without a preset: a word of the name, digits aside ("MI350X").
-constexpr std::pair<const char*, const char*> classes[] = {
-    {"apple", "m2-max"},
-    {"jetson", "jetson-agx-orin-64gb"},
-    {"rtx", "rtx-4090"},
-    {"gtx", "rtx-3090"},
-    {"radeon", "rx-7900-xtx"},
-    {"rx", "rx-7900-xtx"},
-    {"arc", "arc-pro-b60"},
-    {"xeon", "intel-xeon-platinum-8480-plus"},
-    {"epyc", "amd-epyc-9654"},
-    {"cpu", "intel-xeon-platinum-8480-plus"},
-    {"tpu", "tpu-v5e"},
-    {"trainium", "trainium2"},
-    {"inferentia", "inferentia2"},
-    {"gaudi", "gaudi-3"},
-    {"ascend", "ascend-910b"},
-    {"mi", "mi300x"},
-};
-
-/// Whether letters of a name, with none beside them, are the word.
-bool has_letters(const std::string& name, const std::string& word) {
-  const auto letter_at = [&](std::size_t i) { return i < name.size() && name[i] >= 'a' && name[i] <= 'z'; };
-  for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1))
-    if ((at == 0 || !letter_at(at - 1)) && !letter_at(at + word.size())) return true;
-  return false;
-}
-
-const HardwareCard* like(const std::string& device, const Devices& devices) {
-  const std::string name = lower(device);
-  for (const auto& [word, preset] : classes)
-    if (has_letters(name, word)) return devices.called(preset);
-  return devices.called("h100-sxm-80gb");
-}
-
-/// A device without a preset: one of its class, with memory as stated, and rates in the ratio of the bandwidths.
+/// A device without a preset: one of its kind and generation, with memory as stated, and rates in the ratio of the
+/// bandwidths.
 void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r) {
-  const HardwareCard* model = like(said.device, devices);
+  const HardwareCard* model = devices.called(stand_in(said.device));
   if (!said.memory_gb || model == nullptr) {
     r.skip = fmt::format("no preset is called {}, and the row does not state its memory", in_quotes(said.device));
     return;
@@ -204,6 +172,20 @@ RowCluster cluster_of(const HardwareSaid& said, const Devices& devices) {
   r.hardware.cluster.levels.push(inside);
   r.hardware.cluster.levels.push(between);
   return r;
+}
+
+Count cores_of_chip(const HardwareCard& chip) {
+  // AWS Neuron Runtime and Cloud TPU's documentation (v3, 7x) count cores as devices; ROCm a die of two, Ascend too.
+  constexpr std::array<std::pair<std::string_view, Count>, 7> chips{{{"NeuronCore-v2", 2},
+                                                                     {"NeuronCore-v3", 8},
+                                                                     {"NeuronCore-v4", 8},
+                                                                     {"TPU v3", 2},
+                                                                     {"TPU7x", 2},
+                                                                     {"2 GCD", 2},
+                                                                     {"two 910B dies", 2}}};
+  for (const auto& [word, cores] : chips)
+    if (chip.architecture.find(word) != std::string::npos) return cores;
+  return 1;
 }
 
 HardwareCard part_of(const HardwareCard& chip, Count parts) {

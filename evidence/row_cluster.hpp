@@ -34,6 +34,10 @@ std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on);
 /// per node"; what is for storage, management or Ethernet beside it does not count. Nothing: no rate is stated.
 std::optional<BytesPerSecond> network_share(const std::string& text, Count devices_per_node);
 
+/// How many devices of their own the chip's cores or dies are (two NeuronCores, two TensorCores of a TPU7x); 1: a chip
+/// is one device, as a GPU is.
+Count cores_of_chip(const HardwareCard& chip);
+
 /// A device that is one of `parts` equal parts of a chip: its memory, bandwidth, rates and links divided, its
 /// neighbours multiplied (two NeuronCores on a chip, two TensorCores on a TPU7x).
 HardwareCard part_of(const HardwareCard& chip, Count parts);

@@ -80,8 +80,10 @@ std::string shown_name(const std::string& name, const Arch& arch) {
   return name.empty() ? fmt::format("{} layers of {}", arch.layers, arch.hidden) : name;
 }
 
-DType weights_of_blocks(const InferenceCase& c) {
-  return c.plan.weight_precision[c.arch.has_experts() ? Component::experts : Component::mlp];
+/// The format of the blocks' weights as the row calls it where another format counts for it.
+std::string weights_of_blocks(const InferenceCase& c) {
+  if (!c.weights_name.empty()) return c.weights_name;
+  return std::string(c.plan.weight_precision[c.arch.has_experts() ? Component::experts : Component::mlp].name());
 }
 
 }  // namespace
@@ -111,7 +113,7 @@ RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Fig
           .parallelism = kinds_of(c.layout),
           .layout = ranks_of(c.layout),
           .batch = fmt::format("{} {:g}, {:g} + {:g} tokens", spoken(c.kind), c.batch, c.prompt, c.generate),
-          .precision = std::string(weights_of_blocks(c).name()),
+          .precision = weights_of_blocks(c),
           .recompute = "",
           .software = c.engine.name,
           .kind = class_of(c, figure.quantity)};

@@ -64,6 +64,7 @@ void use_run_formats(const RecordedRun& run, RunCase& c) {
   const std::string cache = same_name(run.cache_dtype, "auto") ? half : run.cache_dtype;
   const FormatsSaid f = formats_of(weights, cache, weights + " " + half, has_bf16 ? dtypes::bf16 : dtypes::fp16);
   c.skip = f.skip;
+  c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
   c.plan.weight_precision = f.weights;
   c.plan.working = f.working;
   c.plan.kv_precision = f.cache;

@@ -79,6 +79,11 @@ TableSubject subject_of(const OperatorTables& t, const std::optional<ModelCard>&
         fmt::format("'{}': {} tensor-parallel ranks do not divide {} with its {} heads; the folder is "
                     "another model's, or give --model",
                     t.path, t.ranks, model.name, s.arch.heads));
+  if (s.arch.has_experts() && t.experts.empty())
+    throw InputError(
+        fmt::format("'{}' has no moe.csv (tokens,activated_experts,time_us), the times of {}'s experts: a step takes "
+                    "them, too; measure them, or give --model for a model without experts",
+                    t.path, model.name));
   use_formats(s.plan, t, device, assumed);
   return s;
 }

@@ -27,7 +27,7 @@ std::string device_of(const std::vector<OperatorTables>& all);
 
 /// The model is `said`, or else the preset that meta.yaml's model or the model's folder means; the formats are
 /// meta.yaml's. What was assumed is added to `assumed`, in sentences. Throws InputError where there is no such model or
-/// format, or where the ranks do not divide the model.
+/// format, where the ranks do not divide the model, or where a model with experts has no times of them.
 TableSubject subject_of(const OperatorTables& t, const std::optional<ModelCard>& said, const Device& device,
                         std::vector<std::string>& assumed);
 

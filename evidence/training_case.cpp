@@ -9,9 +9,12 @@
 #include "calc/pipeline/schedule.hpp"
 #include "calc/pricing.hpp"
 #include "evidence/flops_convention.hpp"
+#include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
+#include "evidence/stage_split.hpp"
 #include "evidence/training_formats.hpp"
 #include "evidence/training_layout.hpp"
+#include "evidence/training_offload.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -20,19 +23,27 @@ namespace {
 
 bool contains(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
+/// Modules that predict further tokens, as "mtp" counts them. Nothing: it says something else.
+std::optional<Count> further_tokens(const TrainingRow& row) {
+  const std::string& said = row.model.mtp;
+  if (said.empty()) return 0;
+  if (said == "true") return 1;
+  const bool number = said.size() <= 2 && said.find_first_not_of("0123456789") == std::string::npos;
+  return number ? std::optional<Count>(std::stoll(said)) : std::nullopt;
+}
+
 /// What the engine's plans cannot say yet; empty: nothing of the kind.
 std::string not_expressed(const TrainingRow& row) {
   const std::string recompute = lower(row.recompute), notes = lower(row.notes);
-  const TrainingParallelism& p = row.parallelism;
   if (contains(lower(row.scope), "layer")) return "the time is of one layer, not of a step";
-  if (contains(recompute, "offload") || !p.offload.empty() || contains(notes, "offload-") ||
-      row.activation_offload_layers.value_or(0) > 0 || row.offload_alpha.value_or(0) > 0 ||
+  if (contains(recompute, "offload") || contains(notes, "offload-") || row.offload_alpha.value_or(0) > 0 ||
       contains(notes, "activation offload"))
     return "something is offloaded to the host";
   if (contains(notes, "lora") || contains(notes, "lora fine")) return "low-rank adapters are trained";
   if (contains(lower(row.attention), "packed") || contains(notes, "packed data"))
     return "sequences are packed, and attention is computed inside of documents";
-  if (!row.model.mtp.empty() && row.model.mtp != "0") return "several tokens are predicted at once";
+  if (!further_tokens(row))
+    return fmt::format("several tokens are predicted at once: \"mtp\" says {}", in_quotes(row.model.mtp));
   return unknown_formats(row);
 }
 
@@ -131,6 +142,8 @@ class Clock {
       c_.assumed.push_back("FLOPs are counted by matrices and full attention: the row does not state a convention");
     const double counted = convention_flops(convention_, c_.arch, c_.plan.seq,
                                             static_cast<double>(c_.plan.global_batch), row_.model.params_reported);
+    if (c_.plan.mtp > 0)
+      c_.assumed.push_back("FLOPs of modules for further tokens are not among those of the convention");
     const bool again = c_.recomputed.layers && c_.recomputed.layer_step == 1;
     if (of_hardware == convention_.counts_recompute() || !again) return counted;
     return of_hardware ? counted * 4 / 3 : counted * 3 / 4;
@@ -194,8 +207,19 @@ void describe(const TrainingRow& row, TrainingCase& c) {
   if (row.model.moe && !c.capacity_factor && contains(lower(row.notes), "token drop")) c.capacity_factor = 1;
 }
 
+/// Modules as DeepSeek-V3 has them: a layer like the model's last, table and head shared, a norm of their own.
+void use_modules(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
+  c.plan.mtp = further_tokens(row).value_or(0);
+  if (c.plan.mtp == 0) return;
+  c.arch.mtp = {.modules = c.plan.mtp, .mixer_of = c.arch.layers - 1, .mlp_of = c.arch.layers - 1, .own_norm = true};
+  assumed.note(fmt::format("{} for further tokens, each with a layer like the model's last and with its table and head",
+                           c.plan.mtp == 1 ? "a module" : fmt::format("{} modules", c.plan.mtp)));
+}
+
 void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.seq = *row.model.seq_len;
+  use_modules(row, c, assumed);
+  c.plan.offload = offload_of(row, c.skip);
   c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
   use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan);
@@ -235,6 +259,7 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.layout = layout_of(row, c.arch, assumed, c.skip);
   if (!c.skip.empty()) return;
   use_plan(row, c, assumed);
+  if (!c.skip.empty()) return;
   c.layout.stage_layers = stage_layers_of(row, c.arch, c.layout, assumed);
   c.skip = pipeline_flaw(c);
 }
@@ -243,6 +268,7 @@ void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed)
   note_what_is_unstated(row, c, assumed);
   c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
   c.input_assumed = assumed.weighty || !c.on.preset;
+  if (std::string beyond = states_beyond_memory(c); !beyond.empty()) c.assumed.push_back(std::move(beyond));
   Clock(row, c).read();
   c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <regex>
 
-#include "calc/block.hpp"
-#include "calc/parameters.hpp"
-#include "calc/partition.hpp"
+#include "calc/pipeline/schedule.hpp"
 #include "evidence/stack.hpp"
 #include "text/names.hpp"
 
@@ -47,11 +44,17 @@ constexpr ScheduleName schedule_names[] = {
     {"1f1binterleaved", Schedule::interleaved},
 };
 
-/// The schedule that a text names, letters and digits alone: "ZB-1p" is "zb1p". No text: 1F1B.
-std::optional<Schedule> schedule_called(const std::string& text) {
+/// Letters and digits alone, in lower case: "ZB-1p" is "zb1p", "_HYBRID_SHARD" "hybridshard".
+std::string plain_letters(const std::string& text) {
   std::string plain;
   for (const char c : lower(text))
     if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
+  return plain;
+}
+
+/// The schedule that a text names. No text: 1F1B.
+std::optional<Schedule> schedule_called(const std::string& text) {
+  const std::string plain = plain_letters(text);
   if (plain.empty()) return Schedule::one_f_one_b;
   for (const ScheduleName& s : schedule_names)
     if (plain == s.name) return s.schedule;
@@ -83,31 +86,72 @@ Count data_ranks(const TrainingRow& row, const Layout& split, Assumptions& assum
   return std::max<Count>(1, row.hardware.count / mul(split.tp, split.cp, split.pp));
 }
 
+/// What PyTorch's FSDP shards (torch.distributed.fsdp.ShardingStrategy).
+struct ShardingStrategy {
+  std::string_view name;
+  Zero zero = Zero::weights;
+  bool reshard = true;    ///< weights are given back after forward
+  bool in_nodes = false;  ///< sharded inside a node, replicated over nodes
+};
+constexpr ShardingStrategy sharding_strategies[] = {{"fullshard"},
+                                                    {"shardgradop", Zero::weights, false},
+                                                    {"hybridshard", Zero::weights, true, true},
+                                                    {"hybridshardzero2", Zero::weights, false, true},
+                                                    {"noshard", Zero::none}};
+
+/// The strategy that a row names; one that is not known counts as FULL_SHARD, FSDP's default. Nothing: it names none.
+std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assumptions& assumed) {
+  if (p.fsdp_strategy.empty()) return std::nullopt;
+  const std::string said = plain_letters(p.fsdp_strategy);
+  for (const ShardingStrategy& s : sharding_strategies)
+    if (said.ends_with(s.name)) return s;
+  assumed.weigh(fmt::format("FULL_SHARD: the strategy {} of FSDP is not known", in_quotes(p.fsdp_strategy)));
+  return sharding_strategies[0];
+}
+
+/// Devices that a state is sharded over, where it is not all: stated, told in the notes, or those of a node.
+std::optional<Count> sharding_group(const TrainingRow& row, bool in_nodes, Assumptions& assumed) {
+  const TrainingParallelism& p = row.parallelism;
+  const std::string& said = p.fsdp_group.empty() ? p.zero_group : p.fsdp_group;
+  if (const auto stated = first_number(said)) return stated;
+  if (const std::size_t at = row.notes.find("sharding group"); at != std::string::npos)
+    if (const auto noted = first_number(row.notes.substr(at))) return noted;
+  if (in_nodes || speaks_of(lower(said), "node")) return row.hardware.gpus_per_node.value_or(8);
+  if (!said.empty())
+    assumed.weigh(fmt::format("sharding over all devices: the group {} is not understood", in_quotes(said)));
+  return std::nullopt;
+}
+
+void use_group(const TrainingRow& row, bool in_nodes, Layout& split, Assumptions& assumed) {
+  const auto group = sharding_group(row, in_nodes, assumed);
+  const Count all = mul(split.dp, split.cp);
+  if (group && *group > 0 && *group < all && all % *group == 0 && split.zero != Zero::none) split.hsdp = *group;
+}
+
 /// FSDP's SHARD_GRAD_OP keeps weights gathered between forward and backward, which ZeRO-3 without resharding is.
 void use_sharding(const TrainingRow& row, Layout& split, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
-  const bool sharded = p.fsdp.value_or(false);
+  const auto strategy = strategy_of(p, assumed);
+  const bool sharded = p.fsdp.value_or(strategy.has_value());
   if (p.zero_stage) split.zero = static_cast<Zero>(*p.zero_stage);
-  if (sharded) split.zero = Zero::weights;
-  if (speaks_of(p.fsdp_strategy, "GRAD_OP")) split.reshard = false;
+  if (sharded) split.zero = strategy ? strategy->zero : Zero::weights;
+  if (sharded && strategy) split.reshard = strategy->reshard;
   if (!p.zero_stage && !sharded && !p.dp) {
     split.zero = Zero::weights;
     assumed.weigh("weights, gradients and optimizer states are sharded over all devices: the row does not state it");
   } else if (!p.zero_stage && !sharded && mul(split.dp, split.cp) > 1) {
     assumed.note("optimizer states are not sharded, which the row does not state");
   }
-  const auto notes_group = [&] {
-    const std::size_t at = row.notes.find("sharding group");
-    return at == std::string::npos ? std::nullopt : first_number(row.notes.substr(at));
-  };
-  auto group = first_number(p.fsdp_group.empty() ? p.zero_group : p.fsdp_group);
-  if (!group) group = notes_group();
-  const Count all = mul(split.dp, split.cp);
-  if (group && *group > 0 && *group < all && all % *group == 0 && split.zero != Zero::none) split.hsdp = *group;
+  use_group(row, sharded && strategy && strategy->in_nodes, split, assumed);
 }
 
-void use_context(const TrainingRow& row, Layout& split) {
+void use_context(const TrainingRow& row, Layout& split, Assumptions& assumed) {
   const std::string said = lower(row.parallelism.cp_comm);
+  if (split.cp > 1 && !said.empty() && !speaks_of(said, "p2p") && !speaks_of(said, "ring") &&
+      !speaks_of(said, "gather") && !speaks_of(said, "a2a") && !speaks_of(said, "ulysses") &&
+      !speaks_of(said, "all-to-all"))
+    assumed.weigh(fmt::format("context parallelism in a ring: \"cp_comm\" says {}, which is not understood",
+                              in_quotes(row.parallelism.cp_comm)));
   if (speaks_of(said, "gather")) split.context_method = ContextMethod::all_gather;
   if (speaks_of(said, "a2a") || speaks_of(said, "ulysses") || speaks_of(said, "all-to-all"))
     split.context_method = ContextMethod::ulysses;
@@ -182,64 +226,6 @@ Count micro_batch_of(const TrainingRow& row, const Layout& split, Count per_repl
   return micro;
 }
 
-std::vector<Count> repeated(const std::vector<Count>& chunk_layers, Count times) {
-  std::vector<Count> out;
-  for (Count i = 0; i < times; ++i) out.insert(out.end(), chunk_layers.begin(), chunk_layers.end());
-  return out;
-}
-
-/// Layers divided evenly over chunks, the first and last with fewer by the given numbers.
-std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less_last) {
-  const Count units = layers + less_first + less_last;
-  if (units % chunks != 0) return {};
-  std::vector<Count> out = repeated({units / chunks}, chunks);
-  out.front() -= less_first;
-  out.back() -= less_last;
-  return out.front() < 0 || out.back() < 0 ? std::vector<Count>{} : out;
-}
-
-/// Contiguous chunks so that the one with the most parameters has the fewest, as frameworks that partition by
-/// parameters do. All layers must be alike.
-std::vector<Count> by_parameters(const Arch& arch, const Pipeline& pipeline) {
-  const LayerKinds kinds = layer_kinds(arch);
-  if (kinds.size != 1) return {};
-  const Parameters p = parameters(arch);
-  RowCosts costs;
-  costs.layer[0] = static_cast<double>(p.attention + p.mlp) / static_cast<double>(arch.layers);
-  costs.embedding = static_cast<double>(p.embedding);
-  costs.head = arch.tied_head ? costs.embedding : static_cast<double>(p.lm_head);
-  const Partition cut = balanced(kinds, costs, pipeline);
-  std::vector<Count> out;
-  for (Count i = 0; i < cut.size(); ++i) out.push_back(cut[i].layers());
-  return out;
-}
-
-/// The chunks of a row, in the order of the model; empty: left to the engine.
-std::vector<Count> chunks_of(const TrainingRow& row, const Arch& arch, const Layout& split, Assumptions& assumed) {
-  const TrainingParallelism& p = row.parallelism;
-  const Count chunks = mul(split.pp, split.chunks);
-  if (!p.pp_layout.empty())
-    if (auto stated = chunks_of_layout(p.pp_layout); static_cast<Count>(stated.size()) == chunks) return stated;
-  const bool fewer_at_ends = speaks_of(p.layer_split, "first and last stage hold one layer fewer") ||
-                             speaks_of(p.partition, "embedding") || speaks_of(p.pp_balance, "one layer each");
-  if (fewer_at_ends)
-    if (auto ends = even(arch.layers, chunks, 1, 1); !ends.empty()) return ends;
-  if (auto plain = even(arch.layers, chunks, 0, 0); !plain.empty() && !fewer_at_ends) return plain;
-  if (auto ends = even(arch.layers, chunks, 1, 1); !ends.empty()) {
-    assumed.note("embedding and head count as a layer each, which makes the layers divisible");
-    return ends;
-  }
-  if (split.schedule == Schedule::one_f_one_b && chunks <= arch.layers)
-    if (auto balanced_chunks = by_parameters(arch, {split.schedule, split.pp, split.chunks, 1});
-        !balanced_chunks.empty()) {
-      assumed.note(fmt::format("{} layers over {} stages are balanced by parameters: the row does not state how",
-                               arch.layers, split.pp));
-      return balanced_chunks;
-    }
-  assumed.note("layers are spread so that the slowest stage is as fast as possible: the row does not state how");
-  return {};
-}
-
 }  // namespace
 
 Layout layout_of(const TrainingRow& row, const Arch& arch, Assumptions& assumed, std::string& skip) {
@@ -252,7 +238,7 @@ Layout layout_of(const TrainingRow& row, const Arch& arch, Assumptions& assumed,
   use_schedule(row, split, assumed, skip);
   split.dp = data_ranks(row, split, assumed);
   use_sharding(row, split, assumed);
-  use_context(row, split);
+  use_context(row, split, assumed);
   use_experts_ranks(row, arch, split, assumed);
   if (skip.empty() && devices(split) != row.hardware.count)
     skip = fmt::format("tp x cp x pp x dp are {} devices, and the row has {}", devices(split), row.hardware.count);
@@ -275,40 +261,6 @@ TrainingBatchSizes batch_of(const TrainingRow& row, const Layout& split, Assumpt
   }
   sizes.global = *global;
   return sizes;
-}
-
-std::vector<Count> chunks_of_layout(const std::string& text) {
-  // Brackets and repetitions are written out from the innermost, then chunks are counted.
-  static const std::regex group("\\(([^()]*)\\)(?:\\*([0-9]{1,4}))?"), item("([A-Za-z|])\\*([0-9]{1,4})");
-  std::string plain;
-  for (const char c : text)
-    if (c != ',' && c != ' ') plain += c;
-  if (plain.size() > 1000) return {};
-  for (const std::regex& what : {item, group, item}) {
-    std::smatch found;
-    for (int n = 0; n < 512 && plain.size() < 4096 && std::regex_search(plain, found, what); ++n) {
-      std::string all;
-      const Count times = found[2].matched ? std::min<Count>(std::stoll(found[2]), 1024) : 1;
-      for (Count i = 0; i < times; ++i) all += found[1];
-      plain = found.prefix().str() + all + found.suffix().str();
-    }
-  }
-  if (plain.find_first_not_of("EtmL|") != std::string::npos || plain.find('t') == std::string::npos) return {};
-  std::vector<Count> chunks{0};
-  for (const char c : plain) {
-    if (c == '|') chunks.push_back(0);
-    if (c == 't') ++chunks.back();
-  }
-  return chunks;
-}
-
-StageLayers stage_layers_of(const TrainingRow& row, const Arch& arch, const Layout& split, Assumptions& assumed) {
-  StageLayers out;
-  if (split.pp == 1 || fixed_chunks(split.schedule) > 1) return out;
-  const std::vector<Count> chunks = chunks_of(row, arch, split, assumed);
-  if (chunks.size() <= StageLayers::capacity)
-    for (const Count n : chunks) out.push(n);
-  return out;
 }
 
 }  // namespace llmcalc

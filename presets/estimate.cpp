@@ -43,7 +43,7 @@ void read_estimate(const json::Value& value, const std::string& where, const Est
   o.text("name");
   o.text_or("title", "");
   to.fitted = o.text("fitted");
-  to.devices = o.texts("devices");
+  if (o.has("devices")) to.devices = o.texts("devices");
   const json::Object parameters = o.object("parameters"), intervals = o.object("intervals");
   for (std::size_t i = 0; i < to.cards.size(); ++i)
     to.values[i] = read_parameter(parameters.object(to.cards[i].name), to.cards[i]);
@@ -55,7 +55,8 @@ void read_estimate(const json::Value& value, const std::string& where, const Est
 }
 
 json::Value estimate_json(std::string_view name, std::string_view title, const EstimateWritten& from) {
-  json::Value v{{"name", name}, {"title", title}, {"fitted", from.fitted}, {"devices", from.devices}};
+  json::Value v{{"name", name}, {"title", title}, {"fitted", from.fitted}};
+  if (!from.devices.empty()) v["devices"] = from.devices;
   for (std::size_t i = 0; i < from.cards.size(); ++i)
     v["parameters"][std::string(from.cards[i].name)] = parameter_json(from.cards[i], from.values[i]);
   v["intervals"] = json::Value::object();

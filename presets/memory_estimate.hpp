@@ -5,7 +5,7 @@
 #include <string>
 
 #include "calc/choice.hpp"
-#include "presets/training_estimator.hpp"
+#include "presets/estimate.hpp"
 
 namespace llmcalc {
 
@@ -15,6 +15,9 @@ struct MemoryParameters {
   double process = 0;     ///< bytes that no allocator counts: driver, kernels' code, communicators
   bool operator==(const MemoryParameters&) const = default;
 };
+inline constexpr std::size_t memory_parameter_count = 3;
+/// In the order of MemoryParameters' fields. The fit (evidence/memory_fit.hpp) looks at every value within the bounds.
+extern const std::array<ParameterCard, memory_parameter_count> memory_parameter_cards;
 
 /// What was measured, as far as predictions of it are alike.
 enum class MemoryClass : std::uint8_t {

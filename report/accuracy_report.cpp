@@ -276,7 +276,19 @@ std::string title_of(const Accuracy& a, const AccuracyQuestion& q) {
   return fmt::format("{}: predictions beside {}", what[static_cast<std::size_t>(a.kind)], beside);
 }
 
+/// The classes of figures that are predicted without an interval.
+std::set<std::string> without_interval(const Accuracy& a) {
+  std::set<std::string> kinds;
+  for (const PredictedRow& r : a.rows)
+    if (!r.predicted.low) kinds.insert(r.of.kind);
+  return kinds;
+}
+
 void add_notes(Report& report, const Accuracy& a, const AccuracyQuestion& q) {
+  if (const auto kinds = without_interval(a); !kinds.empty())
+    report.notes.push_back(fmt::format(
+        "no interval is known for figures of the class {}: nothing was fitted that says how far they are off",
+        fmt::join(kinds, ", ")));
   const auto apart = std::count_if(a.rows.begin(), a.rows.end(), [](const PredictedRow& r) { return !r.counts(); });
   if (apart > 0)
     report.notes.push_back(

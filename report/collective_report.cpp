@@ -69,9 +69,10 @@ void add(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestio
     v[key] = time.value;
     row.push_back(human_text(time.value, Unit::seconds));
   };
-  if (t && t->estimated) add_time("estimated_time_s", *t->estimated);
+  if (t && t->estimated) add_time("time_s", *t->estimated);
+  if (t && !t->estimated) v["time_s"] = t->best.value;
   if (t)
-    add_time("time_s", t->best);
+    add_time("bound_time_s", t->best);
   else
     row.emplace_back("-");
   g.rows.push_back(std::move(row));
@@ -145,6 +146,8 @@ Report collective_report(const CollectiveQuestion& q) {
   }
   const Grid& grid = report.grids.emplace_back(algorithms_grid(o, q, l, reached));
   if (timed(l) && l.latency.value == 0) report.notes.push_back("the latency is not known and counts as 0");
+  if (reached)
+    report.notes.push_back("the estimate has no interval: no published measurement behind it is of a collective alone");
   const CollectiveAlgorithm usual = default_algorithm(o);
   report.verdict = {{"", fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o), name(usual),
                                      grid.rows[0][2], timed(l) ? time_text(times(o, usual, q, l, reached)) : "")}};

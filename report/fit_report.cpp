@@ -7,6 +7,7 @@
 #include "report/options.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 #include "text/counted.hpp"
 #include "text/error.hpp"
 
@@ -189,6 +190,7 @@ Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
   report.verdict = fit_verdict(like, q, models);
   report.grids = {runnable_grid(models), left_out_models_grid(like, q, models)};
   report.notes = fit_notes(like, q, models);
+  note_wider_inference(like, report);
   return report;
 }
 

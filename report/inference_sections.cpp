@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "calc/pass_spent.hpp"
 #include "calc/run.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
@@ -42,6 +43,24 @@ void add_ends_of(Section& s, const Request& r, InferenceClass kind, HasInterval 
   if (const auto interval = interval_of(r, kind)) add_ends(s, *interval, has_interval);
 }
 
+/// What a pass is spent on under an engine; parts that take no time stand nowhere. `products`, `cores`: what these are
+/// called. They add up to the pass.
+void add_spent(Section& s, const Request& r, const Prices& pass, const char* products, const char* cores) {
+  if (!r.engine) return;
+  const PassSpent spent = pass_spent(pass, r.layout, r.hardware->cluster);
+  const auto add = [&](std::string_view name, std::string_view label, Seconds time) {
+    if (time > Seconds())
+      s.add(fmt::format("breakdown_s.{}", name), std::string(label), time,
+            fmt::format("{:.1f} %", 100 * (time / spent.total())));
+  };
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const auto part = static_cast<Part>(i);
+    const std::string_view label = part == Part::matmul ? products : part == Part::attention ? cores : part_label(part);
+    add(part_names[i], label, spent.parts[part]);
+  }
+  add("engine", "the engine's loop", spent.engine);
+}
+
 }  // namespace
 
 Section prefill_section(const Request& r, const InferEstimate& e) {
@@ -54,6 +73,8 @@ Section prefill_section(const Request& r, const InferEstimate& e) {
         Unit::tokens_per_second);
   s.add("intensity", "intensity", intensity(e.prefill.rank), Unit::flops_per_byte, "executed FLOPs per byte moved");
   s.add("bound", "bound by", bound_name(e.prefill.estimate));
+  add_spent(s, r, price_prefill(r.model.arch, p, r.layout, r.hardware->cluster.device, p.prompt), "matrix products",
+            "attention cores");
   add_ends_of(s, r, InferenceClass::prefill,
               [](std::string_view key) { return key == "time_s" || key == "tokens_per_s"; });
   return s;
@@ -79,6 +100,8 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
         fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
   s.add("bound", "bound by", bound_name(e.middle.estimate));
+  add_spent(s, r, price_decode(r.model.arch, p, r.layout, device, context), "products with weights",
+            "attention over cache");
   add_ends_of(s, r, InferenceClass::decode, [](std::string_view key) {
     return key == "time_per_token_s" || key == "tokens_per_s" || key == "tokens_per_s_per_sequence";
   });

@@ -35,9 +35,11 @@ StepTime rescaled(const Request& r, StepTime t) {
 }
 
 void note_rescaled(const Request& r, const Request& measured, Report& report) {
-  Section s{"estimate", "", {}};
-  s.add("measured_scale", "", r.run.measured_scale);
-  report.sections.push_back(std::move(s));
+  const auto found = std::find_if(report.sections.begin(), report.sections.end(),
+                                  [](const Section& s) { return s.key == "estimate"; });
+  Section& estimate =
+      found != report.sections.end() ? *found : report.sections.emplace_back(Section{"estimate", "", {}});
+  estimate.add("measured_scale", "", r.run.measured_scale);
   report.notes.insert(
       report.notes.begin(),
       fmt::format("times are estimates times {:.3g}, by which a measured step is off: {} of {} at tp {}, cp {}, ep "

@@ -232,6 +232,15 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
   if (const std::string note = host_updates_note(p.request); !note.empty()) report.notes.push_back(note);
 }
 
+/// What stands behind the estimate of the best plan.
+void add_estimate(Report& report, const Planned& p) {
+  if (!p.request.software) return;
+  Request r = p.request;
+  r.run.measured_tokens_per_s.reset();  // of another plan
+  report.sections.push_back(estimate_section(r, p.estimate));
+  note_wider_training(r, report);
+}
+
 /// The run of the best plan, which the verdict tells.
 Grid run_grid(const Request& r, const Space& space, const Found& best) {
   Report run;
@@ -317,7 +326,10 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   report.inputs["gpus"] = *r.gpus;
   add_verdict(report, r, space, found);
   report.grids.push_back(plans_grid(r, space, found.best, "plans", ""));
-  if (!found.best.empty()) report.grids.push_back(neighbours_grid(r, space, found.best[0].candidate));
+  if (!found.best.empty()) {
+    report.grids.push_back(neighbours_grid(r, space, found.best[0].candidate));
+    add_estimate(report, planned(r, space, found.best[0].candidate));
+  }
   if (!found.best.empty() && r.run.tokens) report.grids.push_back(run_grid(r, space, found.best[0]));
   if (pareto) report.grids.push_back(plans_grid(r, space, found.front, "front", "less memory for more time"));
   report.grids.push_back(searched_grid(space, found));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "report/options.hpp"
 #include "report/question.hpp"
@@ -10,6 +11,7 @@
 #include "report/serving_plan.hpp"
 #include "report/serving_prices.hpp"
 #include "report/serving_report.hpp"
+#include "report/software.hpp"
 #include "text/counted.hpp"
 #include "text/names.hpp"
 
@@ -250,7 +252,19 @@ void add_best(Report& report, const std::vector<const ServingOffer*>& shown, con
   const bool both = &fewest == shown.front();
   report.verdict.push_back({both ? "best" : "fewest", offer_text(fewest)});
   if (!both && usd_per_hour(*shown.front())) report.verdict.push_back({"cheapest", offer_text(*shown.front())});
+  add_time_findings(report, shown.front()->request, shown.front()->at);
   report.verdict.push_back({"type", serve_command(*shown.front())});
+}
+
+/// What stands behind the times of the offers.
+void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>& shown) {
+  const Request& best = shown.front()->request;
+  if (!best.engine) return;
+  report.sections.push_back(inference_estimate_section(best));
+  report.notes.push_back(estimate_note(best));
+  std::set<std::string> noted;
+  for (const ServingOffer* o : shown)
+    if (noted.insert(o->request.hardware->name).second) note_wider_inference(o->request, report);
 }
 
 // ---- Which offers are shown
@@ -331,6 +345,7 @@ Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers
     report.grids = {offers_grid(shown, q.several), neighbours_grid(offers, *shown.front())};
     const auto front = serving_front(offers_of(offers, shown.front()->request.hardware->name));
     if (!front.empty()) report.grids.push_back(front_grid(front));
+    add_serving_estimate(report, shown);
   }
   report.grids.push_back(left_out_of_plan(offers, left_out));
   report.grids.push_back(searched_offers(offers, q.stopped));

@@ -174,6 +174,8 @@ std::string spread_text(const Request& r, InferenceClass kind, const Spread& t) 
   return fmt::format("{}{} on average, 95 % within {}", time_of(t.mean), range, time_of(t.p95));
 }
 
+}  // namespace
+
 void add_time_findings(Report& report, const Request& r, const Served& s) {
   report.verdict.push_back({"first token", spread_text(r, InferenceClass::first_token, s.first_token)});
   if (s.continued == 0) return;
@@ -181,6 +183,16 @@ void add_time_findings(Report& report, const Request& r, const Served& s) {
                                                      spread_text(r, InferenceClass::served_decode, s.per_token),
                                                      1 / s.per_token.mean.value)});
 }
+
+std::string estimate_note(const Request& r) {
+  if (!interval_of(r, InferenceClass::served_decode))
+    return fmt::format("times are estimates under {}; nobody published enough to say how far they are off",
+                       r.engine->name);
+  return fmt::format("times are estimates under {}; in 9 of 10 cases a measured mean lies in the range beside it",
+                     r.engine->name);
+}
+
+namespace {
 
 void add_price_finding(Report& report, const Request& r, const ServingRun& run, const Served& s) {
   const auto p = serving_prices(r, run, s);
@@ -201,18 +213,10 @@ void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& 
 
 // ---- Notes
 
-std::string estimate_note(const Request& r) {
-  if (!interval_of(r, InferenceClass::served_decode))
-    return fmt::format("times are estimates under {}; nobody published enough to say how far they are off",
-                       r.engine->name);
-  return fmt::format("times are estimates under {}; in 9 of 10 cases a measured mean lies in the range beside it",
-                     r.engine->name);
-}
-
 void add_serving_notes(Report& report, const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                        const ServingRun& run) {
   if (r.engine) report.notes.push_back(estimate_note(r));
-  note_unmeasured_inference(r, report);
+  note_wider_inference(r, report);
   if (e.rules.scheduler.batching == Batching::fixed)
     report.notes.push_back("no long run by queueing theory: it knows no fixed batches");
   if (traffic.cut > 0)

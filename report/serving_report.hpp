@@ -33,6 +33,10 @@ Section long_run_section(const Request& r);
 
 /// "first token within 500.0 ms and 33.00 ms per token": the limits of a request.
 std::string slo_text(const Request& r);
+/// Adds to the verdict the mean times to the first token and per token, with their intervals.
+void add_time_findings(Report& report, const Request& r, const Served& s);
+/// What the times are, and how far off they may be. Precondition: the request has an engine.
+std::string estimate_note(const Request& r);
 /// The beginning of any report of a server.
 Report serving_head(const Request& r);
 /// The report of an engine that has no room for a request: which limit, and what would help.

@@ -131,15 +131,28 @@ void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, 
                   "is no narrower than that of an assumed input",
                   in, card.name, of_no_kind ? "other devices" : "devices of its kind"));
 }
+
+/// A device that was measured, of a kind that was measured too seldom for shares of its own.
+void note_rare_kind(const HardwareCard& card, const char* in, Report& report) {
+  report.notes.push_back(
+      fmt::format("too few published {} runs were on devices of {}'s kind: its shares of bandwidth and peak are those "
+                  "of other devices, and the interval is no narrower than that of an assumed input",
+                  in, card.name));
+}
 }  // namespace
 
-void note_unmeasured_training(const Request& r, Report& report) {
-  if (!r.software || stands_on_runs(training_estimator(), *r.hardware)) return;
-  note_unmeasured(*r.hardware, "training", silicon_of(*r.hardware) == Silicon::other, report);
+void note_wider_training(const Request& r, Report& report) {
+  if (!r.software) return;
+  const bool rare = silicon_of(*r.hardware) == Silicon::other;
+  if (!stands_on_runs(training_estimator(), *r.hardware)) return note_unmeasured(*r.hardware, "training", rare, report);
+  if (rare) note_rare_kind(*r.hardware, "training", report);
 }
-void note_unmeasured_inference(const Request& r, Report& report) {
-  if (!r.engine || stands_on_runs(inference_estimator(), *r.hardware)) return;
-  note_unmeasured(*r.hardware, "inference", chip_of(*r.hardware) == Chip::other, report);
+void note_wider_inference(const Request& r, Report& report) {
+  if (!r.engine) return;
+  const bool rare = chip_of(*r.hardware) == Chip::other;
+  if (!stands_on_runs(inference_estimator(), *r.hardware))
+    return note_unmeasured(*r.hardware, "inference", rare, report);
+  if (rare) note_rare_kind(*r.hardware, "inference", report);
 }
 
 EstimateClass class_of(const Request& r) {

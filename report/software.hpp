@@ -33,9 +33,10 @@ void scale_peaks(HardwareCard& card, double times);
 /// Adds a note that says what of the estimate was measured on the device, where anything was.
 void note_measured_device(const Request& r, Report& report);
 
-/// Adds a note where no row that the estimator was fitted to was measured on the device, in training or in inference.
-void note_unmeasured_training(const Request& r, Report& report);
-void note_unmeasured_inference(const Request& r, Report& report);
+/// Adds a note where the interval is wider for the device's sake, in training or in inference: no row that the
+/// estimator was fitted to was measured on it, or too few on devices of its kind.
+void note_wider_training(const Request& r, Report& report);
+void note_wider_inference(const Request& r, Report& report);
 
 /// The class of the estimate of training, and its interval; nothing where no software stands behind it, or a part of it
 /// was given by hand.

@@ -58,10 +58,10 @@ std::string bound_text(const Report& r) {
   return fmt::format("{}, {} of the step", said(r, "step.bound"), trimmed_note(*r.row("step.bound")));
 }
 
-/// The three parts on which an estimated step spends most: "matrix products 61.0 %, bubble 9.1 %, ...".
-std::string spent_text(const Report& r) {
+/// The three parts on which an estimate of a section spends most: "matrix products 61.0 %, bubble 9.1 %, ...".
+std::string spent_text(const Report& r, std::string_view section) {
   std::vector<const Row*> parts;
-  for (const Row& row : r.find("step")->rows)
+  for (const Row& row : r.find(section)->rows)
     if (row.key.starts_with("breakdown_s.") && !row.label.empty()) parts.push_back(&row);
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Row* a, const Row* b) { return std::get<double>(a->value) > std::get<double>(b->value); });
@@ -131,7 +131,7 @@ void add_train_verdict(Report& r, std::string_view about) {
                        fmt::format("{} per step{}, {} MFU, {}", said(r, "step.time_s"), interval_of_row(r, "step.time"),
                                    said(r, "step.mfu"), said(r, "step.tokens_per_s"))});
   r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
-  if (r.row("estimate.software") != nullptr) r.verdict.push_back({labelled(about, "spent on"), spent_text(r)});
+  if (r.row("estimate.software") != nullptr) r.verdict.push_back({labelled(about, "spent on"), spent_text(r, "step")});
   if (r.row("sensitivity.peak") != nullptr)
     r.verdict.push_back({labelled(about, "helps"), helps_text(r, "sensitivity")});
   if (std::get<bool>(r.row("memory.fits")->value) && r.row("run.days") != nullptr)
@@ -150,6 +150,9 @@ void add_infer_verdict(Report& r, std::string_view about) {
   r.verdict.push_back({labelled(about, "bound by"), prefill == decode
                                                         ? prefill + " in prefill and decode"
                                                         : fmt::format("{} in prefill, {} in decode", prefill, decode)});
+  if (r.row("decode.breakdown_s.matmul") != nullptr)
+    r.verdict.push_back({labelled(about, "spent on"), fmt::format("a token: {}; the prompt: {}",
+                                                                  spent_text(r, "decode"), spent_text(r, "prefill"))});
   if (r.row("decode_sensitivity.peak") != nullptr)
     r.verdict.push_back({labelled(about, "helps"), helps_text(r, "decode_sensitivity") + " of a token's time"});
 }

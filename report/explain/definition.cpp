@@ -36,7 +36,8 @@ const std::vector<Definition>& definitions() {
          {parameter_definitions(), flops_definitions(), formula_definitions(), training_memory_definitions(),
           process_definitions(), activation_definitions(), step_definitions(), sensitivity_definitions(),
           utilization_definitions(), run_definitions(), inference_memory_definitions(), pass_definitions(),
-          limit_definitions(), target_definitions(), step_target_definitions(), serving_definitions()})
+          spent_definitions(), limit_definitions(), target_definitions(), step_target_definitions(),
+          serving_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;
   }();

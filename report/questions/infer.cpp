@@ -17,7 +17,7 @@ void fill_infer(const Request& r, Report& report) {
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
   add_infer_verdict(report);
   note_measured_device(r, report);
-  note_unmeasured_inference(r, report);
+  note_wider_inference(r, report);
   add_target(r, report);
 }
 

@@ -41,8 +41,8 @@ void fill_report(const Request& r, Report& report) {
   add_infer_verdict(report, "inference");
   note_measured_scale(trained, t, report);
   note_measured_device(trained.software ? trained : asked, report);
-  note_unmeasured_training(trained, report);
-  note_unmeasured_inference(asked, report);
+  note_wider_training(trained, report);
+  note_wider_inference(asked, report);
 }
 
 }  // namespace

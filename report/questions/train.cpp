@@ -59,7 +59,7 @@ void fill_train(const Request& r, Report& report) {
   add_step_target(r, report);
   note_measured_scale(r, e, report);
   note_measured_device(r, report);
-  note_unmeasured_training(r, report);
+  note_wider_training(r, report);
 }
 
 }  // namespace

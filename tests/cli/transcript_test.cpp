@@ -6,7 +6,8 @@
 using namespace llmcalc;
 
 // Whole outputs. Each transcript is a command and what it prints, to the letter; scripts/transcripts writes them again,
-// and the difference is then read by a person. The README's outputs are held the same way.
+// and the difference is then read by a person. Outputs in the README and in docs/clusters.md are held
+// the same way.
 
 namespace {
 
@@ -47,10 +48,12 @@ TEST_CASE("every golden transcript is what the program prints", "[golden][cli]")
   CHECK(held >= 12);
 }
 
-TEST_CASE("the README's outputs are what the program prints", "[golden][cli]") {
-  const std::vector<Transcript> found = transcripts(test::read_file(LLMCALC_SOURCE_DIR "/README.md"), "```");
-  REQUIRE_FALSE(found.empty());
-  for (const Transcript& t : found) holds(t);
+TEST_CASE("outputs in pages are what the program prints", "[golden][cli]") {
+  for (const char* page : {"/README.md", "/docs/clusters.md"}) {
+    const std::vector<Transcript> found = transcripts(test::read_file(std::string(LLMCALC_SOURCE_DIR) + page), "```");
+    REQUIRE_FALSE(found.empty());
+    for (const Transcript& t : found) holds(t);
+  }
 }
 
 TEST_CASE("docs/formulas.md is the cheat sheet that the program prints", "[golden][cli]") {

@@ -51,7 +51,7 @@ MeasurementFile file_of(const std::string& row) { return read_measurements("[" +
 
 std::string inference_row(const std::string& batch, const std::string& measured) {
   return R"({"id": "i", "model": {"arch": {"layers": 2, "hidden": 4096, "heads": 32, "ffn": 14336}},
-    "quantization": {"weights": "bf16"}, "hardware": {"accelerator": "NVIDIA L40S"}, "batch": )" +
+    "quantization": {"weights": "bf16"}, "hardware": {"accelerator": "NVIDIA L40S", "count": 1}, "batch": )" +
          batch + R"(, "measured": )" + measured + "}";
 }
 

@@ -100,6 +100,12 @@ constexpr Meant meant[] = {
     {"NVIDIA GeForce RTX4090", 0, "rtx-4090"},
     {"GB200 NVL72", 0, "gb200"},
     {"AMD Instinct MI300X OAM", 192, "mi300x"},
+    {"RTX PRO 6000 Blackwell Workstation Edition", 96, "rtx-pro-6000-blackwell"},
+    {"RTX PRO 6000 Blackwell Server Edition", 96, "rtx-pro-6000-blackwell-server"},
+    {"A100 40G", 0, "a100-sxm-40gb"},
+    {"NVIDIA A100 80G PCIe", 0, "a100-pcie-80gb"},
+    {"NVIDIA A10G", 0, "a10g"},
+    {"NVIDIA H100 Hopper", 0, "h100-sxm-80gb"},
 };
 
 }  // namespace
@@ -126,8 +132,8 @@ TEST_CASE("every preset is found by its own name and aliases", "[device]") {
 
 TEST_CASE("a device that differs from a preset in a word that counts is not that preset", "[device]") {
   const Devices devices;
-  for (const char* name :
-       {"RTX 4090 D", "RTX 4090 Laptop", "A100X", "H1000", "TPU v9", "RTX 4070 Ti Ultra", "X100", ""})
+  for (const char* name : {"RTX 4090 D", "RTX 4090 Laptop", "A100X", "H1000", "TPU v9", "RTX 4070 Ti Ultra", "X100",
+                           "A100 MIG 1g.10gb", "RTX PRO 6000 Blackwell Max-Q Workstation Edition", ""})
     CHECK(devices.find(name) == nullptr);
 }
 

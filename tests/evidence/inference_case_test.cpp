@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "calc/infer.hpp"
 #include "evidence/format_name.hpp"
@@ -11,6 +12,7 @@
 
 using namespace llmcalc;
 using namespace llmcalc::test;
+using Catch::Contains;
 
 namespace {
 
@@ -227,6 +229,34 @@ TEST_CASE("ranks that are cores have a part of a chip each", "[inference-case]")
   CHECK(inference_case(tpu, devices_once()).cluster().device.memory == Bytes(Count{96} << 30));
 }
 
+TEST_CASE("a rank is no part of a GPU, and no more parts of a chip than it has cores", "[inference-case]") {
+  InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
+  const auto skip = [&](const char* device, Count count, Count tp) {
+    row.hardware = {};
+    row.hardware.accelerator = device;
+    row.hardware.count = count;
+    row.tp = tp;
+    return inference_case(row, devices_once()).skip;
+  };
+  CHECK(skip("H100-SXM5-80GB", 2, 8) == "tp x pp x dp are 8 devices, and the row has 2");
+  CHECK(skip("H100-SXM5-80GB", 8, 2) == "tp x pp x dp are 2 devices, and the row has 8");
+  CHECK(skip("H100-SXM5-80GB", 2, 2) == "");
+  CHECK(skip("AWS Inferentia2", 2, 4) == "");
+  CHECK(skip("AWS Inferentia2", 1, 4) == "tp x pp x dp are 4 devices, and the row has 1");
+  CHECK(skip("AWS Trainium2", 1, 4) == "");
+  CHECK(skip("AMD Instinct MI250X", 4, 8) == "");
+}
+
+TEST_CASE("weights that the devices cannot hold were elsewhere, which the row does not say", "[inference-case]") {
+  InferenceRow row = row_called(inference_rows(), "qwen72b-vllm-2xa100-b1-o2048");
+  row.hardware.accelerator = "RTX 4090";
+  row.hardware.memory_gb = 24;
+  row.hardware.peak_bw_gb_s = std::nullopt;
+  CHECK_THAT(inference_case(row, devices_once()).skip,
+             Catch::StartsWith("weights of 6") &&
+                 Catch::EndsWith("GiB on each device do not fit into its 24 GiB: where the rest lies is not stated"));
+}
+
 TEST_CASE("experts that do not divide have copies, and those on fewer ranks than there are, cut widths",
           "[inference-case]") {
   const InferenceCase decode = case_called("lmsys-96h100-decode-2k");
@@ -264,6 +294,66 @@ TEST_CASE("formats of weights are read as sources write them", "[inference-case]
   CHECK((gpt.precision.name() == "fp8" && gpt.cache.name() == "fp8"));
   CHECK(formats_of("Q4_K_M (4.85 bpw)", "fp16", "fp16", dtypes::bf16).bits_per_weight == 4.85);
   CHECK(formats_of("Q4_0 QAT (2.35 GiB)", "fp16", "fp16", dtypes::bf16).weight_bytes == 2.35 * gib);
+}
+
+TEST_CASE("a format that stands for another is told, and tables call it by its own name", "[inference-case]") {
+  const auto read = [](const char* said) { return formats_of(said, "fp16", "fp16", dtypes::bf16); };
+  const auto mlp = [](const FormatsSaid& f) { return std::string(f.weights[Component::mlp].name()); };
+  for (const auto& [said, format, name] : {std::tuple{"4bit", "int4", "4-bit"},
+                                           {"HQQ 4-bit", "int4", "4-bit"},
+                                           {"1.58bit", "tq1_0", "1.58-bit"},
+                                           {"bitsandbytes 8bit", "int8-row", "8-bit"},
+                                           {"Q4_K_M (4.85 bpw)", "q4_1", "q4_k_m"},
+                                           {"EXL2 2.5 bpw", "q2_k", "exl2 2.5 bpw"},
+                                           {"int4 g64 (4.5 bpw)", "q4_0", "int4 g64"}}) {
+    INFO(said);
+    const FormatsSaid f = read(said);
+    REQUIRE(f.skip == "");
+    CHECK(mlp(f) == format);
+    CHECK(f.name == name);
+    REQUIRE(f.assumed.size() == 1);
+    CHECK_THAT(f.assumed[0], Contains(std::string("count as ") + format));
+  }
+  CHECK(mlp(read("IQ2_XXS")) == "iq2_xxs");
+  CHECK(read("IQ2_XXS").assumed.empty());
+  CHECK(read("bf16").name == "");
+  CHECK(mlp(read("GPTQ 3bit")) == "gptq-3bit");
+  CHECK_FALSE(read("99bit").skip.empty());
+}
+
+TEST_CASE("a format that is missing or not known is assumed, and that is said", "[inference-case]") {
+  const FormatsSaid none = formats_of("", "fp5", "fp5", dtypes::bf16);
+  CHECK(none.skip == "");
+  CHECK(none.weighty);
+  CHECK(none.assumed == std::vector<std::string>{"weights in bf16: their format is missing in the row",
+                                                 "products in bf16: the format of activations, \"fp5\", is not known",
+                                                 "keys and values in bf16: their format, \"fp5\", is not known"});
+  CHECK((formats_of("bf16", "fp5", "bf16", dtypes::bf16).weighty &&
+         formats_of("bf16", "bf16", "fp5", dtypes::bf16).weighty));
+  const FormatsSaid silent = formats_of("bf16", "", "", dtypes::bf16);
+  CHECK(silent.assumed.size() == 2);
+  CHECK_FALSE(silent.weighty);
+  CHECK(formats_of("bf16", "fp8 (MLA latent)", "bf16", dtypes::bf16).assumed.empty());
+  InferenceRow row = row_called(inference_rows(), "vllm-arcb60-gpt-oss-20b-tp1-i1024-c75");
+  row.weights = "";
+  CHECK(inference_case(row, devices_once()).input_assumed);
+}
+
+TEST_CASE("an engine is told by its whole name", "[inference-case]") {
+  for (const char* other :
+       {"ktransformers", "KTransformers 0.2", "exllamav3", "ExLlama-v3 0.0.1", "vllm-foo fork", "minim"})
+    CHECK_FALSE(engine_name(other, "").known);
+  for (const auto& [said, name] : {std::pair{"vLLM", "vllm"},
+                                   {"vllm-0.6.3", "vllm"},
+                                   {"vLLM==0.6.3", "vllm"},
+                                   {"exllamav2 0.1", "exllamav2"},
+                                   {"text-generation-inference 2.0", "tgi"},
+                                   {"TensorRT_LLM 0.9", "tensorrt-llm"},
+                                   {"deepspeed-mii", "deepspeed"},
+                                   {"mlx_lm 0.28", "mlx-lm"},
+                                   {"HF Transformers 4.51", "transformers"}})
+    CHECK(engine_name(said, "").name == name);
+  CHECK(engine_name("vllm-0.6.3", "").version == "0.6.3");
 }
 
 TEST_CASE("an engine is told by its name, with its version", "[inference-case]") {

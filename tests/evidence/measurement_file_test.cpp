@@ -20,7 +20,7 @@ std::string training(const std::string& changed = "{}") {
 
 std::string inference(const std::string& changed = "{}") {
   auto row = json::parse(R"({"id": "i", "model": {"arch": {"layers": 2, "hidden": 64, "heads": 4}},
-    "hardware": {"accelerator": "NVIDIA L40S"}, "measured": {"tpot_ms": 9}})",
+    "hardware": {"accelerator": "NVIDIA L40S", "count": 1}, "measured": {"tpot_ms": 9}})",
                          "row");
   row.merge_patch(json::parse(changed, "patch"));
   return row.dump();

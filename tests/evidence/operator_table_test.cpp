@@ -223,3 +223,18 @@ TEST_CASE("the model is the one that meta.yaml names, or the folder, and its ran
           "': 3 tensor-parallel ranks do not divide llama-3.1-8b with its 32 heads; the folder is another model's, or "
           "give --model");
 }
+
+TEST_CASE("a model with experts is refused without the table of their times", "[operators]") {
+  const TableFolder f;
+  f.write_tables("qwen3-30b-a3b/tp1/", dense);
+  const Device device = load_hardware("rtx-4090").cluster.device;
+  const auto subject = [&] {
+    std::vector<std::string> assumed;
+    subject_of(read_operator_tables(f.path()).at(0), std::nullopt, device, assumed);
+  };
+  CHECK_THAT(test::sentence(subject),
+             Catch::Matchers::Contains("tp1' has no moe.csv (tokens,activated_experts,time_us), the times of "
+                                       "qwen3-30b-a3b's experts"));
+  f.write("qwen3-30b-a3b/tp1/moe.csv", "tokens,activated_experts,time_us\n4,8,90\n");
+  CHECK(test::sentence(subject) == "nothing was refused");
+}

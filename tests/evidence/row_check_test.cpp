@@ -29,7 +29,7 @@ const std::string whole_batch = R"({"micro": 4, "global": 4})";
 std::string inference(const std::string& batch, const std::string& measured) {
   return fmt::format(R"([
 {{"id": "i", "model": {{"arch": {{"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336,
-  "gated_mlp": true}}}}, "quantization": {{"weights": "bf16"}}, "hardware": {{"accelerator": "NVIDIA L40S"}},
+  "gated_mlp": true}}}}, "quantization": {{"weights": "bf16"}}, "hardware": {{"accelerator": "NVIDIA L40S", "count": 1}},
   "engine": "vLLM 0.6.3", "batch": {}, "measured": {}}}])",
                      batch, measured);
 }
@@ -113,4 +113,39 @@ TEST_CASE("a figure of inference is refused without the lengths and the clients 
   CHECK(refused_figure(R"({"batch": 1, "input_note": "short", "output_len": 8})", R"({"ttft_ms": 90})") == nothing);
   CHECK(refused_figure("{}", R"({"tpot_ms": 30})") == nothing);
   CHECK(refused_figure(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": 9})") == nothing);
+}
+
+TEST_CASE("a time or rate of inference that no device reaches is refused", "[row-check]") {
+  // Llama-3.1 8B in bf16 on 864 GB/s: 15 GB of layers take 17 ms to read. 10 times faster could be drafts.
+  CHECK(refused_figure(one, R"({"tpot_ms": 18})") == nothing);
+  CHECK(refused_figure(one, R"({"tpot_ms": 2})") == nothing);
+  CHECK_THAT(refused_figure(one, R"({"tpot_ms": 1})"),
+             Catch::StartsWith("my.json:2, row \"i\", \"measured\", \"tpot_ms\": 1 is beyond what 1 L40S can do by its "
+                               "datasheet, 1") &&
+                 Contains("by a factor of 1") && Contains("check its unit, the batch, the lengths and the devices"));
+  for (const char* beyond : {R"({"tpot_ms": 1e-9})", R"({"ttft_ms": 1e-4})", R"({"e2e_latency_ms": 1e-6})"})
+    CHECK_THAT(refused_figure(one, beyond), Contains("a kernel alone takes more than a microsecond"));
+  // 2 x 7.5e9 FLOPs a token at the 1466e12 FLOP/s of int8 or fp8: fewer than 1e5 tokens/s.
+  for (const char* beyond : {R"({"output_tok_s": 1e15})", R"({"prefill_tok_s": 1e15})", R"({"decode_tok_s": 2e6})"})
+    CHECK_THAT(refused_figure(one, beyond), Contains("is beyond what 1 L40S can multiply in a second"));
+  CHECK_THAT(refused_figure(one, R"({"output_tok_s": 5000})"), Contains("can do by its datasheet"));
+  CHECK_THAT(refused_figure(one, R"({"kv_tokens": 1e15})"), Contains("a cache of 1e+15 tokens is beyond the 48 GiB"));
+  CHECK_THAT(refused_figure(one, R"({"weights_gib_per_gpu": 500})"), Contains("500 GiB are more than the 48 GiB"));
+}
+
+TEST_CASE("what a row does not say of its work is not held against its figures", "[row-check]") {
+  // A batch of 500, which the row does not state, gives 5000 tokens/s; nothing gives 1e7.
+  const std::string no_batch = R"({"input_len": 512, "output_len": 128})";
+  CHECK(refused_figure(no_batch, R"({"output_tok_s": 5000})") == nothing);
+  CHECK_THAT(refused_figure(no_batch, R"({"output_tok_s": 1e7})"), Contains("multiply in a second"));
+  // 32 clients that wait for one another, and one whose request was alone.
+  const std::string clients = R"({"kind": "concurrency", "batch": 32, "input_len": 4096, "output_len": 16})";
+  CHECK(refused_figure(clients, R"({"ttft_ms": 400})") == nothing);
+}
+
+TEST_CASE("a row of inference says how many devices it ran on", "[row-check]") {
+  std::string text = inference(one, R"({"tpot_ms": 18})");
+  text.replace(text.find(", \"count\": 1"), 12, "");
+  CHECK(refused(text, AccuracyKind::inference) ==
+        "my.json:2, row \"i\", \"hardware\": \"count\" is missing; a measurement says of what it is");
 }

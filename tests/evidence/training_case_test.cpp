@@ -5,6 +5,7 @@
 
 #include "calc/train.hpp"
 #include "evidence/row_arch.hpp"
+#include "evidence/stage_split.hpp"
 #include "evidence/training_layout.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
@@ -277,6 +278,112 @@ TEST_CASE("what cannot be expressed is skipped with the reason", "[training-case
   CHECK(skip() == "no preset is called \"Unheard-of 9000\", and the row does not state its memory");
 }
 
+TEST_CASE("layers of every stage are read off a list, and what is not understood is said", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "zerobubble-6.2b-m24-zb-2p");  // 30 layers on 8 stages
+  const auto first = [&](std::string TrainingParallelism::*key, const char* said) {
+    row.parallelism.layer_split = row.parallelism.partition = row.parallelism.pp_balance = row.parallelism.pp_layout =
+        "";
+    row.parallelism.*key = said;
+    return training_case(row, devices_once());
+  };
+  for (auto key : {&TrainingParallelism::layer_split, &TrainingParallelism::pp_layout}) {
+    const TrainingCase listed = first(key, "[2,4,4,4,4,4,4,4]");
+    CHECK((listed.layout.stage_layers[0] == 2 && listed.layout.stage_layers[7] == 4));
+    CHECK_FALSE(listed.input_assumed);
+  }
+  CHECK(first(&TrainingParallelism::pp_layout, "Ett|tttt|tttt|tttt|tttt|tttt|tttt|ttttL").layout.stage_layers[0] == 2);
+  const auto sentence_of = [&](std::string TrainingParallelism::*key, const char* said) {
+    const TrainingCase c = first(key, said);
+    CHECK(c.input_assumed);
+    return c.assumed.empty() ? "" : c.assumed[0];
+  };
+  CHECK(sentence_of(&TrainingParallelism::layer_split, "[20,28]") ==
+        "layers lie on stages by a rule of the program: \"layer_split\" says \"[20,28]\", which does not put 30 layers "
+        "into 8 chunks");
+  CHECK(sentence_of(&TrainingParallelism::pp_layout, "wild") ==
+        "layers lie on stages by a rule of the program: \"pp_layout\" says \"wild\", which is not understood");
+  for (auto key : {&TrainingParallelism::partition, &TrainingParallelism::pp_balance})
+    CHECK_THAT(sentence_of(key, "by the moon"), Catch::EndsWith("\"by the moon\", which is not understood"));
+}
+
+TEST_CASE("FSDP shards what its strategy names", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "mosaic-13b-s2048-512xh100_80gb-mbs16");
+  row.parallelism.zero_stage = std::nullopt;
+  const auto read = [&](const char* strategy) {
+    row.parallelism.fsdp_strategy = strategy;
+    return training_case(row, devices_once());
+  };
+  const auto is = [&](const char* strategy, Zero zero, bool reshard, Count group) {
+    INFO(strategy);
+    const Layout l = read(strategy).layout;
+    CHECK((l.zero == zero && l.reshard == reshard && l.hsdp == group));
+    CHECK_FALSE(read(strategy).input_assumed);
+  };
+  is("FULL_SHARD", Zero::weights, true, 0);
+  is("ShardingStrategy.FULL_SHARD", Zero::weights, true, 0);
+  is("SHARD_GRAD_OP", Zero::weights, false, 0);
+  is("HYBRID_SHARD", Zero::weights, true, 8);  // 8 GPUs in a node
+  is("_HYBRID_SHARD_ZERO2", Zero::weights, false, 8);
+  is("NO_SHARD", Zero::none, true, 0);
+  CHECK(read("SOME_SHARD").input_assumed);
+  using Catch::VectorContains;
+  CHECK_THAT(read("SOME_SHARD").assumed,
+             VectorContains(std::string("FULL_SHARD: the strategy \"SOME_SHARD\" of FSDP is not known")));
+  row.parallelism.fsdp_group = "the moon";
+  CHECK_THAT(read("FULL_SHARD").assumed,
+             VectorContains(std::string("sharding over all devices: the group \"the moon\" is not understood")));
+}
+
+TEST_CASE("states that the devices cannot hold are said to be held", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto said = [&] {
+    for (const std::string& sentence : training_case(row, devices_once()).assumed)
+      if (sentence.starts_with("devices that hold weights")) return sentence;
+    return std::string();
+  };
+  CHECK(said().empty());
+  row.model.layers = 96;
+  row.model.hidden = 8192;
+  row.model.ffn_hidden = 4 * 8192;
+  row.model.heads = 64;
+  row.model.kv_heads = row.model.head_dim = std::nullopt;
+  // 12 x 96 x 8192^2 parameters of 2 + 4 bytes, and an eighth of 12 bytes each: 541 GiB
+  CHECK_THAT(said(), Catch::StartsWith("devices that hold weights, gradients and optimizer states, 54") &&
+                         Catch::EndsWith("GiB on each: they have 80"));
+}
+
+TEST_CASE("modules for further tokens and offloaded states are the plan's", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto read = [&] { return training_case(row, devices_once()); };
+  const double plain = train(read().arch, read().plan, read().layout, read().cluster()).bound.total().value;
+  row.model.mtp = "1";
+  const TrainingCase c = read();
+  REQUIRE(c.skip == "");
+  CHECK((c.plan.mtp == 1 && c.arch.mtp.modules == 1 && c.arch.mtp.mlp_of == 11));
+  CHECK(c.assumed[0] ==
+        "a module for further tokens, each with a layer like the model's last and with its table and head");
+  CHECK(train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value > plain);
+  row.model.mtp = "four heads";
+  CHECK(read().skip == "several tokens are predicted at once: \"mtp\" says \"four heads\"");
+  row.model.mtp = "";
+  const auto offload = [&](const char* said) {
+    row.parallelism.offload = said;
+    return read();
+  };
+  for (const char* none : {"none", "None", "false", ""}) {
+    CHECK(offload(none).skip == "");
+    CHECK_FALSE(offload(none).plan.offload.any());
+  }
+  CHECK(offload("optimizer").plan.offload == Offload{.optimizer = {1, 1}});
+  CHECK(offload("optimizer states: 0.5, activations").plan.offload ==
+        Offload{.activations = {1, 1}, .optimizer = {1, 2}});
+  CHECK(offload("cpu_optimizer + weights").plan.offload == Offload{.optimizer = {1, 1}, .weights = {1, 1}});
+  CHECK(offload("opt-m").skip == "something is offloaded to the host, \"opt-m\", which a plan cannot say");
+  row.parallelism.offload = "";
+  row.activation_offload_layers = 3;  // of 12
+  CHECK(read().plan.offload == Offload{.activations = {1, 4}});
+}
+
 TEST_CASE("a precision or an optimizer that cannot be expressed is skipped, with the nearest name", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto skip = [&](const char* precision, const char* optimizer) {
@@ -337,7 +444,24 @@ TEST_CASE("a device without a preset is like those whose kind is a word of its n
     return on.assumed.at(0);
   };
   const char *h100 = ": a H100 SXM 80GB with 48 GB", *geforce = ": a RTX 4090 with 48 GB";
-  CHECK_THAT(like("Quadro RTX 8000"), Contains(geforce));
+  CHECK_THAT(like("RTX 4090 Laptop"), Contains(geforce));
+  for (const auto& [device, title] : {std::pair{"Quadro RTX 8000", ": a T4 with"},
+                                      {"Tesla P40", ": a P100 PCIe 16GB with"},
+                                      {"GeForce RTX 2080 Ti", ": a T4 with"},
+                                      {"GTX 1080 Ti", ": a P100 PCIe 16GB with"},
+                                      {"RTX A5500", ": a RTX A6000 with"},
+                                      {"RTX 2000 Ada", ": a RTX 6000 Ada"},
+                                      {"Tesla A16", ": a A10 with"},
+                                      {"L20", ": a L40S with"},
+                                      {"RTX PRO 6000 Blackwell Max-Q", ": a RTX PRO 6000"},
+                                      {"AMD Instinct MI450", ": a MI355X"},
+                                      {"Intel Arc B580", "Arc Pro B60"},
+                                      {"Apple M5 Ultra", "M5 Max"},
+                                      {"TPU v2", "TPU v3"},
+                                      {"B150", "B200"}}) {
+    INFO(device);
+    CHECK_THAT(like(device), Contains(title));
+  }
   CHECK_THAT(like("AMD MI999X"), Contains(": a MI300X with 48 GB"));
   CHECK_THAT(like("Intel Arc Z9"), Contains("Arc Pro B60"));
   for (const char* other : {"Foo X100", "Marconi Omicron", "Searchlight 3", "Demimonde"})

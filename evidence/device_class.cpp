@@ -1,0 +1,92 @@
+#include "evidence/device_class.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <regex>
+#include <string>
+
+namespace llmcalc {
+
+namespace {
+
+/// Words of a name and the preset of their kind. The first line that fits counts.
+struct DeviceKind {
+  const char* words;  ///< a pattern, where letters and digits are words of their own: " mi 350 x "
+  std::string_view preset;
+};
+constexpr std::array device_kinds{
+    DeviceKind{" jetson ", "jetson-agx-orin-64gb"},
+    DeviceKind{" (xeon|cpu) ", "intel-xeon-platinum-8480-plus"},
+    DeviceKind{" epyc ", "amd-epyc-9654"},
+    DeviceKind{" ryzen ", "strix-halo"},
+    DeviceKind{" arc ", "arc-pro-b60"},
+    DeviceKind{" (radeon|rx) ", "rx-7900-xtx"},
+    DeviceKind{" mi (50|60|100|2[0-9][0-9]) ", "mi210"},
+    DeviceKind{" mi (35|4)[0-9]* ", "mi355x"},
+    DeviceKind{" mi ", "mi300x"},
+    DeviceKind{" tpu (v )?[1-3] ", "tpu-v3"},
+    DeviceKind{" tpu (v )?4 ", "tpu-v4"},
+    DeviceKind{" tpu (v )?5 p ", "tpu-v5p"},
+    DeviceKind{" tpu (v )?6 ", "tpu-v6e"},
+    DeviceKind{" tpu (v )?[7-9] ", "tpu-v7x"},
+    DeviceKind{" tpu ", "tpu-v5e"},
+    DeviceKind{" trainium [3-9] ", "trainium3"},
+    DeviceKind{" trainium ", "trainium2"},
+    DeviceKind{" inferentia ", "inferentia2"},
+    DeviceKind{" gaudi [3-9] ", "gaudi-3"},
+    DeviceKind{" gaudi ", "gaudi-2"},
+    DeviceKind{" ascend ", "ascend-910b"},
+    DeviceKind{" m 1 ", "m1-max"},
+    DeviceKind{" m 2 ", "m2-max"},
+    DeviceKind{" m 3 ", "m3-max"},
+    DeviceKind{" m 4 (pro|max|ultra) ", "m4-max"},
+    DeviceKind{" m [5-9] ", "m5-max"},
+    DeviceKind{" apple ", "m2-max"},
+    DeviceKind{" rtx pro ", "rtx-pro-6000-blackwell"},
+    DeviceKind{" ada ", "rtx-6000-ada"},
+    DeviceKind{" rtx a ", "rtx-a6000"},
+    DeviceKind{" (quadro|titan) rtx ", "t4"},
+    DeviceKind{" titan v ", "v100-sxm2-32gb"},
+    DeviceKind{" (gtx|titan|quadro) ", "p100-pcie-16gb"},
+    DeviceKind{" 20[5-9]0 ", "t4"},
+    DeviceKind{" 30[5-9]0 ", "rtx-3090"},
+    DeviceKind{" 50[5-9]0 ", "rtx-5090"},
+    DeviceKind{" (rtx|40[5-9]0) ", "rtx-4090"},
+    DeviceKind{" [kmp] [0-9]+ ", "p100-pcie-16gb"},
+    DeviceKind{" v 100 ", "v100-sxm2-32gb"},
+    DeviceKind{" t [0-9]+ ", "t4"},
+    DeviceKind{" a (30|100|800) ", "a100-sxm-80gb"},
+    DeviceKind{" a [0-9]+ ", "a10"},
+    DeviceKind{" l [0-9]+ ", "l40s"},
+    DeviceKind{" (b|gb) [0-9]+ ", "b200-sxm-180gb"},
+    DeviceKind{" (rubin|vr) ", "b300-sxm-288gb"},
+};
+
+int sort_of(char c) {
+  const auto u = static_cast<unsigned char>(c);
+  return std::isalpha(u) != 0 ? 1 : std::isdigit(u) != 0 ? 2 : 0;
+}
+
+/// " tesla p 40 ": words of letters and of digits, in lower case.
+std::string spaced(std::string_view name) {
+  std::string out = " ";
+  int before = 0;
+  for (const char c : name.substr(0, 200)) {
+    if (out.back() != ' ' && sort_of(c) != before) out += ' ';
+    if (sort_of(c) != 0) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    before = sort_of(c);
+  }
+  return out.back() == ' ' ? out : out + ' ';
+}
+
+}  // namespace
+
+std::string_view stand_in(std::string_view device) {
+  const std::string name = spaced(device);
+  const auto* kind = std::find_if(device_kinds.begin(), device_kinds.end(),
+                                  [&](const DeviceKind& k) { return std::regex_search(name, std::regex(k.words)); });
+  return kind == device_kinds.end() ? "h100-sxm-80gb" : kind->preset;
+}
+
+}  // namespace llmcalc

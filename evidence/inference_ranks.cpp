@@ -1,0 +1,73 @@
+#include "evidence/inference_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace llmcalc {
+
+namespace {
+
+/// Sources that count cores (AWS Neuron, TPU7x) have more ranks than chips: a device is then a part of a chip. A GPU is
+/// one device: more ranks than GPUs are a mistake of the row.
+void split_chips(const InferenceRow& row, InferenceCase& c) {
+  const Count all = devices(c.layout), chips = row.hardware.count, cores = cores_of_chip(c.on.hardware);
+  if (all == chips) return;
+  if (all % chips != 0 || all / chips > cores || cores % (all / chips) != 0) {
+    c.skip = fmt::format("tp x pp x dp are {} devices, and the row has {}", all, chips);
+    return;
+  }
+  c.on.hardware = part_of(c.on.hardware, all / chips);
+  c.assumed.push_back(fmt::format("a rank is 1/{} of a chip: {} ranks on {} chips", all / chips, all, chips));
+}
+
+/// What does not divide over ranks is padded, as engines of these devices do: heads with zeros, experts with copies.
+void pad_heads(InferenceCase& c, Count ranks_of_heads) {
+  const Count heads = c.arch.heads;
+  if (heads % ranks_of_heads == 0) return;
+  const bool each_its_own = c.arch.kv_heads == heads;
+  const Count step = std::lcm(ranks_of_heads, each_its_own ? Count{1} : c.arch.kv_heads);
+  const Count padded = ceil_div(heads, step) * step;
+  if (padded >= 2 * heads) {
+    c.skip = fmt::format("{} ranks do not divide {} heads", ranks_of_heads, heads);
+    return;
+  }
+  c.arch.heads = padded;
+  if (each_its_own) c.arch.kv_heads = padded;
+  c.assumed.push_back(fmt::format("{} heads are padded to {}, which {} ranks divide", heads, padded, ranks_of_heads));
+}
+
+void pad_experts(InferenceCase& c, Count ranks_of_experts) {
+  Count& experts = c.arch.moe.experts;
+  if (!c.arch.has_experts() || experts % ranks_of_experts == 0) return;
+  const Count padded = ceil_div(experts, ranks_of_experts) * ranks_of_experts;
+  c.assumed.push_back(fmt::format("{} experts and {} redundant ones, which {} ranks divide", experts, padded - experts,
+                                  ranks_of_experts));
+  experts = padded;
+}
+
+/// Engines cut experts over the ranks that are left when experts are divided: etp = tp x dp / ep.
+void lay_out(const InferenceRow& row, InferenceCase& c) {
+  Layout split;
+  split.tp = row.tp.value_or(1);
+  split.pp = row.pp.value_or(1);
+  split.dp = row.dp.value_or(1);
+  split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
+  if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
+  split.sp = split.ep > 1 && split.tp > 1;  // what divides tokens among experts' ranks
+  pad_heads(c, split.tp);
+  pad_experts(c, split.ep);
+  if (c.skip.empty() && flaw(c.arch, split) != LayoutFlaw::none)
+    c.skip = "the expert-parallel ranks fit neither experts nor other ranks";
+  c.layout = split;
+}
+
+}  // namespace
+
+void use_ranks(const InferenceRow& row, InferenceCase& c) {
+  lay_out(row, c);
+  if (c.skip.empty()) split_chips(row, c);
+}
+
+}  // namespace llmcalc
