@@ -97,8 +97,12 @@ Count parameters_of(const ModelFit& m) {
   return m.least ? m.least->parameters : 0;
 }
 
-std::string memory_of(const Request& r) {
-  return human_text(Quantity(r.hardware->cluster.device.memory.value), Unit::bytes);
+/// "72.0 GiB, 90 % of the memory": what fits is held against.
+std::string room_of(const Request& r) {
+  const double share = r.plan.memory_utilization;
+  return fmt::format("{}, {:g} % of the memory",
+                     human_text(Quantity(share * real(r.hardware->cluster.device.memory.value)), Unit::bytes),
+                     100 * share);
 }
 
 /// The smallest model that does not fit, or that is too slow.
@@ -111,8 +115,8 @@ const FitRow* smallest_missing(const std::vector<ModelFit>& models) {
 
 std::string missing_text(const Request& like, const FitRow& row) {
   if (row.fits) return fmt::format("{} in {} reaches {} tokens/s", row.model, format_text(row), rate_text(row.speed));
-  return fmt::format("{} in {} needs {} of {}", row.model, format_text(row),
-                     human_text(Quantity(row.peak.value), Unit::bytes), memory_of(like));
+  return fmt::format("{} in {} needs {}, and there are {}", row.model, format_text(row),
+                     human_text(Quantity(row.peak.value), Unit::bytes), room_of(like));
 }
 
 std::string row_sentence(const FitRow& row) {

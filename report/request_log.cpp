@@ -82,7 +82,8 @@ class LogReader {
   void read_prefix(ServerRequest& r, std::string_view text, const LogLine& line) {
     const std::size_t colon = text.rfind(':');
     const std::string_view name = colon == std::string_view::npos ? "" : text.substr(0, colon);
-    r.prefix_tokens = parse_count(colon == std::string_view::npos ? text : text.substr(colon + 1), line.at("prefix"));
+    r.prefix_tokens = parse_count(colon == std::string_view::npos ? text : text.substr(colon + 1),
+                                  line.at("prefix") + ", TOKENS or NAME:TOKENS");
     if (r.prefix_tokens == 0) return;
     if (r.prefix_tokens > r.prompt)
       throw InputError(fmt::format("{}: a prefix of {} tokens is longer than the prompt of {}", line.where,
@@ -154,6 +155,7 @@ void read_csv(std::string_view text, const std::string& where, RequestLog& log) 
 }  // namespace
 
 RequestLog read_request_log(std::string_view text, const std::string& where) {
+  text = without_byte_order_mark(text);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) throw InputError(fmt::format("{} is empty; expected a request per line", where));
   RequestLog log;

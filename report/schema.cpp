@@ -20,6 +20,7 @@ struct Table {
 };
 constexpr std::array tables{
     Table{"stages", "ranks of the pipeline: layers, micro-batches in flight, memory of one GPU"},
+    Table{"nearest", "where nothing keeps the limits: for each, the times of requests alone that come nearest to it"},
     Table{"plans", "the best plans, best first: layout, step or serving, memory, why, and what to type"},
     Table{"numbers", "numbers of GPUs that were tried, the best plan on each, and why it won or lost"},
     Table{"tried", "values that were tried for the largest, whether a plan holds them, and why not"},
@@ -97,7 +98,8 @@ constexpr std::array served_numbers{
     Table{"requests", "requests that were answered"},
     Table{"duration_s", "from the first arrival to the last token [s]"},
     Table{"watts", "power of all GPUs, cooling included [W]"},
-    Table{"capacity_req_s", "requests per second that are answered while more wait"},
+    Table{"capacity_req_s", "the most requests per second that are answered"},
+    Table{"duty_cycle", "throughput_req_s over capacity_req_s"},
     Table{"goodput_req_s", "requests per second within --slo-ttft and --slo-tpot"},
     Table{"slo_met", "share of requests within them"},
     Table{"utilization", "share of the time that a pass runs, mean over engines"},

@@ -61,11 +61,15 @@ inline constexpr Count most_requests = 100'000'000;
 /// The engines behind their router.
 Fleet serving_fleet(const Request& r, const ServingEngine& e);
 
+/// A run of them.
+ServerRun plain_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
+                    const ServerWatch& watch = {});
 /// A run, and the time that its passes spent on prompts and on answers.
 struct ServingRun {
   ServerRun run;
   double prompt_seconds = 0, answer_seconds = 0;  ///< of all engines
   std::vector<PassRecord> passes;                 ///< where they were asked for
+  double share = 1;                               ///< of the engines, which were simulated under as much of the load
 };
 /// Called now and then with the answered requests and all; false: stop.
 using GoesOn = std::function<bool(Count, Count)>;
@@ -76,10 +80,13 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served);
 
-/// Means of the traffic: lengths, and how much answers differ. The rate and what is cached are the caller's.
+/// Whether some requests belong to a session.
+bool has_sessions(const std::vector<ServerRequest>& all);
+/// Means of the traffic: lengths, how much they differ, and what all prompts have in common. The rate and what is
+/// cached are the caller's.
 SteadyLoad mean_load(const ServingTraffic& traffic);
-/// Whether the long run is known: of engines of one kind, whose batches are not fixed.
-bool has_long_run(const Request& r, const ServingEngine& e);
+/// Why queueing theory does not tell the long run; empty: it does, of engines of one kind whose batches are not fixed.
+std::string why_no_long_run(const Request& r, const ServingEngine& e);
 /// Whether it is known how even arrivals are: those of drawn requests that wait for no answer.
 bool has_known_arrivals(const ServingInputs& v);
 /// How requests come in the long run: "poisson", "gamma:2, in the wait for a place alone", since the batch is that of
@@ -93,17 +100,20 @@ struct ServingCapacity {
   double parts = 1;
   double rate() const { return parts * static_cast<double>(requests) / time.value; }
 };
-/// Measured in the middle half of a run of the traffic's requests, which come at random, faster than they are
-/// answered. A session's tokens leave the cache while its next turn waits; so with sessions it is what is answered at
-/// the most rate at which no queue is long. One engine counts for all; of two kinds, as many as tell their ratio; where
-/// turns go to different engines, up to 8.
+/// Measured on the traffic's requests, which come at random: what is answered in the middle half of a run in which half
+/// more come, where a little less than that leaves no queue that grows, and a little more does; else the most rate at
+/// which none grows. With sessions, whose tokens leave the cache while their next turns wait, no queue may be long. One
+/// engine counts for all; of two kinds, as many as tell their ratio; where turns go to different engines, up to 8.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
+/// By how many requests per second the queue grows in the second half of the arrivals; 0: by no more than one in fifty
+/// of them.
+double queue_growth(const ServerRun& run);
 /// The longest queue that is longer than what is in progress beside it; 0: there is none.
 double long_queue(const ServerRun& run);
 /// Its rate in requests per second.
 double serving_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 
 /// The summary of a run's answered requests, against --slo-ttft and --slo-tpot.
-Served served_of(const Request& r, const ServingTraffic& traffic, const ServingRun& run);
+Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run);
 
 }  // namespace llmcalc

@@ -10,12 +10,11 @@
 namespace llmcalc {
 namespace {
 
-constexpr double kept_up = 0.98;       ///< of what comes, answered: no queue grows
-constexpr double session_step = 1.02;  ///< rates closer than this count as one
+constexpr double capacity_step = 1.02;  ///< rates closer than this count as one
 
-bool has_sessions(const ServingTraffic& t) {
-  return std::any_of(t.requests.requests.begin(), t.requests.requests.end(),
-                     [](const ServerRequest& q) { return q.session != no_chain; });
+/// Of a prefix of so many tokens, what is not computed again.
+double kept_of_prefix(const SchedulerRules& rules, Count tokens) {
+  return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
 }
 
 /// A part of the engines that stands for `parts` such: one of them, or of two kinds as many as tell their ratio. A
@@ -38,8 +37,8 @@ struct FleetPart {
   }
 };
 
-/// The traffic's requests over and over at another rate: as Poisson's, so that they are in no step with each other.
-/// Turns follow the answers that they wait for.
+/// `n` of the traffic's requests, over and over, at exactly another rate: as Poisson's, so that they are in no step
+/// with each other. Turns follow the answers that they wait for.
 ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n) {
   ChainId sessions = 0;
   for (const ServerRequest& q : given)
@@ -58,6 +57,8 @@ ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Cou
       q.at = Seconds(drawn);
     all.requests.requests.push_back(q);
   }
+  for (ServerRequest& q : all.requests.requests)
+    if (q.after == no_request) q.at = real(n) / rate / drawn * q.at;
   return all;
 }
 
@@ -77,35 +78,58 @@ ServingCapacity middle_half(const ServerRun& run, double parts) {
 class CapacityTrial {
  public:
   CapacityTrial(const Request& r, const ServingEngine& e, const ServingTraffic& traffic)
-      : engine_(e), traffic_(traffic), sessions_(has_sessions(traffic)), part_(r, sessions_) {}
+      : engine_(e), traffic_(traffic), sessions_(has_sessions(traffic.requests.requests)), part_(r, sessions_) {}
 
-  bool sessions() const { return sessions_; }
-  /// Of the part, by queueing theory, with nothing in the cache: a rate to begin with.
-  double guess() const {
-    const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
-    return steady_state(one, engine_.times, mean_load(traffic_)).capacity;
+  /// What is answered while half more comes, whatever rate was tried first.
+  ServingCapacity saturated() const {
+    constexpr int tries = 16;
+    constexpr double beyond = 1.5, least = 1.4, most = 1.6;
+    double rate = beyond * guess();
+    ServingCapacity c = middle_half(run(rate, enough(rate)), part_.parts);
+    for (int i = 0; i < tries; ++i) {
+      const double excess = rate * c.parts / c.rate();
+      if (least < excess && excess < most) break;
+      rate = beyond * c.rate() / c.parts;
+      c = middle_half(run(rate, enough(rate)), part_.parts);
+    }
+    return c;
   }
-  /// What is answered at a rate, and whether that is all that comes: with sessions, that no queue was long, since one
-  /// that is drains the cache of what their next turns need.
-  struct Tried {
-    ServingCapacity answered;
-    bool keeps_up;
-  };
-  Tried at(double rate) const {
-    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, enough(rate));
-    const ServingRun run = serving_run(part_.request, engine_, more, false, [](Count, Count) { return true; });
-    const ServingCapacity c = middle_half(run.run, part_.parts);
-    return {c, sessions_ ? long_queue(run.run) == 0 : c.rate() >= kept_up * rate * c.parts};
+  /// Whether a queue grows at a rate; with sessions, whether one is ever long, which drains the cache of what their
+  /// next turns need.
+  bool grows(double rate) const {
+    const ServerRun r = run(rate, tell(rate));
+    return queue_growth(r) > 0 || (sessions_ && long_queue(r) > 0);
+  }
+  /// The most rate at which none does, between one of those and one at which it does.
+  ServingCapacity between(double low, double high) const {
+    while (high > capacity_step * low) {
+      const double middle = std::sqrt(low * high);
+      (grows(middle) ? high : low) = middle;
+    }
+    return {tell(low), Seconds(real(tell(low)) / low), part_.parts};
   }
 
  private:
+  /// Of the part, by queueing theory: a rate to begin with.
+  double guess() const {
+    const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
+    SteadyLoad load = mean_load(traffic_);
+    load.cached = std::min(kept_of_prefix(engine_.rules.scheduler, load.shared), load.prompt - 1);
+    return steady_state(one, engine_.times, load).capacity;
+  }
+  ServerRun run(double rate, Count n) const {
+    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, n);
+    return plain_run(part_.request, engine_, more);
+  }
+  /// As many as tell that two in a hundred stay behind.
+  Count tell(double rate) const { return std::max<Count>(12'000, enough(rate)); }
   /// For rounds of those in progress, and of those whose users think.
   Count enough(double rate) const {
-    constexpr Count rounds = 32, fewest = 4000, most = 100'000;
+    constexpr Count rounds = 16, fewest = 4000, most = 60'000;
     const SchedulerRules& rules = engine_.rules.scheduler;
     const SteadyLoad mean = mean_load(traffic_);
     const auto tokens = static_cast<Count>(mean.prompt + mean.generate);
-    const Count in_progress = mul(std::max<Count>(1, most_sequences(rules, engine_.times.reach, tokens)),
+    const Count in_progress = mul(std::max<Count>(1, most_sequences(rules, engine_.times.reach, tokens, mean.shared)),
                                   engine_.rules.ranks, serving_engines(part_.request));
     const double thinking = sessions_ ? std::min(rate * part_.request.serving.think.value, real(most)) : 0;
     return std::clamp(mul(rounds, in_progress + static_cast<Count>(thinking)), fewest, most);
@@ -117,33 +141,39 @@ class CapacityTrial {
   FleetPart part_;
 };
 
-/// The most rate that is kept, between one that is and one that is not.
-ServingCapacity between(const CapacityTrial& trial, ServingCapacity kept, double low, double high) {
-  while (high > session_step * low) {
-    const double middle = std::sqrt(low * high);
-    const CapacityTrial::Tried t = trial.at(middle);
-    if (t.keeps_up) kept = t.answered;
-    (t.keeps_up ? low : high) = middle;
-  }
-  return kept;
-}
-
 }  // namespace
 
+/// What a full server answers is what it keeps up with, but where batches that fill slowly fall into another step, or
+/// where a queue costs preemptions or cached sessions.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
-  constexpr int tries = 8;
-  constexpr double beyond = 1.5, far_beyond = 3;
+  constexpr double below = 0.97, above = 1.06, beyond = 1.5;
   const CapacityTrial trial(r, e, traffic);
-  double rate = beyond * trial.guess();
-  CapacityTrial::Tried t = trial.at(rate);
-  for (int i = 0; i < tries; ++i) {
-    const ServingCapacity& c = t.answered;
-    if (!t.keeps_up && rate * c.parts < far_beyond * c.rate()) break;
-    rate = t.keeps_up ? 2 * rate : beyond * c.rate() / c.parts;
-    t = trial.at(rate);
+  const ServingCapacity full = trial.saturated();
+  const double rate = full.rate() / full.parts;
+  if (trial.grows(below * rate)) return trial.between(rate / 4, below * rate);
+  if (!trial.grows(above * rate)) return trial.between(above * rate, beyond * rate);
+  return full;
+}
+
+double queue_growth(const ServerRun& run) {
+  Ticks first = never, last = 0;
+  Count came = 0;
+  for (const Answer& a : run.answers) {
+    if (a.sent == never) continue;
+    first = std::min(first, a.sent);
+    last = std::max(last, a.sent);
+    ++came;
   }
-  const ServingCapacity& c = t.answered;
-  return trial.sessions() ? between(trial, c, std::min(rate, c.rate() / c.parts), rate) : c;
+  if (came < 2 || last == first) return 0;
+  const std::vector<Sample> samples = run.timeline.samples();
+  const auto waiting = [&](Ticks t) {
+    const auto after =
+        std::find_if(samples.begin(), samples.end(), [&](const Sample& s) { return s.start + s.length > seconds(t); });
+    return (after == samples.end() ? samples.back() : *after).waiting;
+  };
+  const Ticks half = (last - first) / 2;
+  const double more = waiting(last) - waiting(first + half);
+  return more > real(came) / 2 / 50 ? more / seconds(half).value : 0;
 }
 
 double long_queue(const ServerRun& run) {

@@ -6,6 +6,7 @@
 #include "presets/load.hpp"
 #include "report/sections.hpp"
 #include "report/serving.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -84,6 +85,11 @@ void check_drafts(const Request& r) {
   if (v.acceptance.empty())
     throw InputError(
         "--draft-tokens needs --acceptance X,X,...: the share of drafts at each position that the model accepts");
+  if (static_cast<Count>(v.acceptance.size()) > v.draft_tokens)
+    throw InputError(fmt::format(
+        "--acceptance has {} values for the {} of --draft-tokens; give at most one for each, the last holds "
+        "for all further ones",
+        v.acceptance.size(), counted(v.draft_tokens, "draft")));
   if (v.draft_model.empty()) return;
   const ModelCard draft = load_model(v.draft_model);
   const Count small = parameters(draft.arch).total, large = parameters(r.model.arch).total;

@@ -75,9 +75,11 @@ constexpr std::array traffic_rows{
     Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, read_request_rate>},
     Option{"--users", "N", "instead of --rate: users, each of whom waits for an answer and asks again", common, serving,
            "", "", of_server<&V::users, parse_positive>},
-    Option{"--requests", "FILE",
-           "instead of both: a log, JSONL or CSV: arrival (s), prompt, generated (tokens); also session, prefix",
-           common, simulated, "", "", unusual<&V::log, read_words>},
+    Option{
+        "--requests", "FILE",
+        "instead of both: a log, JSONL or CSV: arrival (s), prompt, generated (tokens); also session (a name), prefix "
+        "(TOKENS or NAME:TOKENS that prompts have in common), priority (0 is served first)",
+        common, serving, "", "", unusual<&V::log, read_words>},
     Option{"--think-time", "TIME",
            "of a user between an answer and the next request, on average; drawn as exponential [0 s]", !common, serving,
            "", "", unusual<&V::think, read_time>},
@@ -95,7 +97,7 @@ constexpr std::array traffic_rows{
     Option{"--num-requests", "N", "requests to simulate [enough for the percentiles]", !common, serving, "", "",
            of_server<&V::requests, parse_positive>},
     Option{"--duration", "TIME", "instead: for how long requests arrive", !common, simulated, "--rate", "",
-           of_server<&V::duration, read_time>},
+           of_server<&V::duration, read_duration>},
     Option{"--seed", "N", "another seed draws other requests [0]", !common, simulated, "", "",
            of_server<&V::seed, parse_count>},
 };
@@ -105,8 +107,11 @@ constexpr std::array server_rows{
            of_server<&V::replicas, parse_positive>},
     Option{"--router", choice_names<Routing>, "who gives a request to a replica [round-robin]", !common, simulated,
            "--replicas", "", of_server<&V::routing, read_choice<Routing>>},
-    Option{"--pools", "xPyD", "engines for prompts and for answers apart, as 2P6D [one for both]", !common, simulated,
-           "", "", pools},
+    Option{"--pools", "xPyD",
+           "engines for prompts and for answers apart, as 2P6D, instead of --replicas and --router: prompts go to "
+           "theirs in "
+           "turns, answers to the least loaded [one for both]",
+           !common, simulated, "", "", pools},
     Option{"--max-batched-tokens", "N", "tokens of a pass, at most [8192; vLLM's 2048 on small devices]", !common,
            serving, "", "", of_limits<&V::pass_tokens, &EngineLimits::pass_tokens>},
     Option{"--max-seqs", "N", "sequences at once, at most [1024; vLLM's 256 on small devices]", !common, serving, "",

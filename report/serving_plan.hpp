@@ -13,13 +13,14 @@ namespace llmcalc {
 
 /// One hardware and layout, and what an engine of it can do within the limits.
 struct ServingOffer {
-  Request request{};  ///< with --replicas, when it is settled
-  std::string why{};  ///< it does not serve; empty: it does
-  bool fits = false;  ///< its engine has room for a request
-  Served alone{};     ///< a request that meets no other, where there is room
-  double most = 0;    ///< requests per second, or users, that an engine serves within the limits
-  Count engines = 0;  ///< that the whole load takes
-  Served at{};        ///< the whole load, when it is settled
+  Request request{};      ///< with --replicas, when it is settled
+  std::string why{};      ///< it does not serve; empty: it does
+  bool possible = false;  ///< such an engine can be built
+  bool fits = false;      ///< and has room for a request
+  Served alone{};         ///< a request that meets no other, where there is room
+  double most = 0;        ///< requests per second, or users, that an engine serves within the limits
+  Count engines = 0;      ///< that the whole load takes
+  Served at{};            ///< the whole load, when it is settled
   ServingRun run{};
   Count gpus() const { return mul(engines, devices(request.layout)); }
 };
@@ -29,8 +30,11 @@ struct ServingOffer {
 /// was given.
 std::vector<Request> serving_layouts(const Request& r);
 
-/// Whether as many requests keep --slo-ttft and --slo-tpot as --percentile says.
-bool keeps_slo(const Request& r, const Served& s);
+/// Requests of the traffic that meet no other: one, or as many as tell a percentile where they differ or where a prefix
+/// is in the cache from the second one on. `log`: the traffic, where it is a log.
+Served served_alone(const Request& r, const ServingEngine& e, const ServingTraffic* log = nullptr);
+/// Why not enough of them keep the limits; empty: they do.
+std::string too_slow(const Request& r, const Served& alone);
 
 /// The offer of a hardware and layout. `goes_on`: false stops the search for it.
 ServingOffer serving_offer(const Request& r, const std::function<bool()>& goes_on);

@@ -104,14 +104,10 @@ json::Value offer_json(const ServingOffer& o, const std::string& why) {
   const double capacity = serving_capacity(o.request, e, serving_traffic(o.request, e));
   part.sections = {serving_section(o.request, e, o.run, o.at, capacity), engine_memory_section(o.request, e)};
   const json::Value all = report_json(part);
-  json::Value v{{"hardware", o.request.hardware->name},
-                {"engines", o.engines},
-                {"layout", serving_head(o.request).layout},
-                {"most_per_engine", o.most},
-                {"serving", all["serving"]},
-                {"memory", all["engine_memory"]},
-                {"reasons", {why}},
-                {"command", serve_command(o)}};
+  json::Value v{
+      {"hardware", o.request.hardware->name},     {"engines", o.engines},      {"simulated_share", o.run.share},
+      {"layout", serving_head(o.request).layout}, {"most_per_engine", o.most}, {"serving", all["serving"]},
+      {"memory", all["engine_memory"]},           {"reasons", {why}},          {"command", serve_command(o)}};
   if (const auto usd = usd_per_hour(o)) v["usd_per_h"] = *usd;
   return v;
 }
@@ -194,6 +190,7 @@ Grid front_grid(const std::vector<ServingPoint>& front) {
 // ---- What is said first
 
 std::string load_text(const Request& r) {
+  if (!r.serving.log.empty()) return "the requests of " + r.serving.log;
   return r.serving.users ? fmt::format("{} users", *r.serving.users) : fmt::format("{:g} requests/s", *r.serving.rate);
 }
 
@@ -229,15 +226,59 @@ std::string bound_text(const Request& r) {
                      name(decode(r.model.arch, alone, r.layout, on, alone.prompt + alone.generate)));
 }
 
-/// The best that can be had where nothing keeps the limits.
-void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
+/// The offer of which `value` is least, of those that are asked for; null: there is none.
+template <class Asked, class Value>
+const ServingOffer* least_of(const std::vector<ServingOffer>& offers, const Asked& asked, const Value& value) {
   const ServingOffer* best = nullptr;
   for (const ServingOffer& o : offers)
-    if (o.fits && (best == nullptr || distance(o) < distance(*best))) best = &o;
-  if (best == nullptr) {
-    report.verdict.push_back({"because", "nothing that was searched has room for a request", true});
-    return;
-  }
+    if (asked(o) && (best == nullptr || value(o) < value(*best))) best = &o;
+  return best;
+}
+bool fits(const ServingOffer& o) { return o.fits; }
+
+/// Where nothing has room: what the engine that comes nearest to it lacks.
+void add_no_room(Report& report, const std::vector<ServingOffer>& offers) {
+  const auto missing = [](const ServingOffer& o) { return Bytes() - serving_engine(o.request).memory.kv_cache; };
+  const ServingOffer* best = least_of(
+      offers, [](const ServingOffer& o) { return o.possible; }, missing);
+  report.verdict.push_back({"because", "nothing that was searched has room for a request", true});
+  if (best == nullptr) return;
+  report.verdict.push_back(
+      {"nearest", fmt::format("{} x {}", devices(best->request.layout), title(*best->request.hardware))});
+  for (Finding& f : no_room_findings(best->request, serving_engine(best->request)))
+    report.verdict.push_back(std::move(f));
+}
+
+/// For each limit, whose requests alone come nearest to it.
+Grid nearest_grid(const std::vector<ServingOffer>& offers) {
+  Grid g{.key = "nearest", .title = "", .columns = {}, .rows = {}};
+  const auto add = [&](const char* slo, std::optional<Seconds> limit, Spread Served::*times) {
+    if (!limit) return;
+    const ServingOffer* o = least_of(offers, fits, [&](const ServingOffer& x) { return (x.alone.*times).mean; });
+    if (o == nullptr) return;
+    json::Value v{{"slo", slo},
+                  {"limit_s", limit->value},
+                  {"ttft_s", o->alone.first_token.mean.value},
+                  {"latency_s", o->alone.latency.mean.value},
+                  {"hardware", o->request.hardware->name},
+                  {"layout", serving_head(o->request).layout}};
+    if (o->alone.continued > 0) v["tpot_s"] = o->alone.per_token.mean.value;
+    g.json.push_back(std::move(v));
+  };
+  const ServingInputs& v = offers.front().request.serving;
+  g.json = json::Value::array();
+  add("ttft", v.slo_first_token, &Served::first_token);
+  add("tpot", v.slo_per_token, &Served::per_token);
+  return g;
+}
+
+/// The best that can be had where nothing keeps the limits.
+void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
+  Grid none{.key = "plans", .title = "", .columns = {}, .rows = {}};
+  none.json = json::Value::array();
+  report.grids = {std::move(none), nearest_grid(offers)};
+  const ServingOffer* best = least_of(offers, fits, distance);
+  if (best == nullptr) return add_no_room(report, offers);
   const Request& r = best->request;
   report.verdict.push_back(
       {"nearest", fmt::format("{} x {}: alone, a request has its first token after {}{}", devices(r.layout),
@@ -269,7 +310,7 @@ void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>
 
 // ---- Which offers are shown
 
-/// The offers that serve, settled as far as they can be shown: the `top` cheapest and the one of fewest GPUs.
+/// The offers that serve, settled as far as they can be shown: the `top` cheapest, among them the one of fewest GPUs.
 void settle_best(std::vector<ServingOffer>& offers, std::size_t top) {
   std::vector<ServingOffer*> serve;
   for (ServingOffer& o : offers)
@@ -278,8 +319,14 @@ void settle_best(std::vector<ServingOffer>& offers, std::size_t top) {
             [](const ServingOffer* a, const ServingOffer* b) { return is_cheaper(*a, *b); });
   const auto fewest = std::min_element(
       serve.begin(), serve.end(), [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); });
-  for (std::size_t i = 0; i < serve.size(); ++i)
-    if (i < top || serve[i] == *fewest) settle_offer(*serve[i]);
+  const auto settles = [](ServingOffer& o) {
+    settle_offer(o);
+    return o.why.empty();
+  };
+  if (fewest == serve.end()) return;
+  std::size_t shown = settles(**fewest) ? 1 : 0;
+  for (ServingOffer* o : serve)
+    if (shown < top && o != *fewest && settles(*o)) ++shown;
 }
 
 std::vector<const ServingOffer*> settled(const std::vector<ServingOffer>& offers) {
@@ -353,6 +400,8 @@ Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers
   report.notes.push_back(fmt::format("{} layouts: {} have room, {} keep the limits{}",
                                      counts["candidates"].get<Count>(), counts["fit"].get<Count>(),
                                      counts["serve"].get<Count>(), q.stopped ? "; stopped before the end" : ""));
+  if (std::any_of(shown.begin(), shown.end(), [](const ServingOffer* o) { return o->run.share < 1; }))
+    report.notes.push_back("of many engines 32 are simulated, with their share of the load");
   report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched_of_serving, "; ")));
   return report;
 }

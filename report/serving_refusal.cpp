@@ -75,13 +75,17 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
 
 }  // namespace
 
+std::vector<Finding> no_room_findings(const Request& r, const ServingEngine& e) {
+  const std::vector<std::string> helps = what_helps(r);
+  return {{"fits", why_no_room(r, e), true},
+          {"helps", helps.empty()
+                        ? "no single option; several together, or another device"
+                        : fmt::format("{}: each makes a request fit, and no more is meant", fmt::join(helps, "; "))}};
+}
+
 Report refused_serving_report(const Request& r, const ServingEngine& e) {
   Report report = serving_head(r);
-  const std::vector<std::string> helps = what_helps(r);
-  report.verdict = {{"fits", why_no_room(r, e), true},
-                    {"helps", helps.empty() ? "no single option; several together, or another device"
-                                            : fmt::format("{}: each makes a request fit, and no more is meant",
-                                                          fmt::join(helps, "; "))}};
+  report.verdict = no_room_findings(r, e);
   report.sections = {engine_memory_section(r, e)};
   return report;
 }

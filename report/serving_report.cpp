@@ -8,12 +8,14 @@
 #include <cmath>
 #include <utility>
 
+#include "report/kept_load.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "report/serving_plan.hpp"
 #include "report/serving_prices.hpp"
 #include "report/software.hpp"
 #include "report/stages.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 namespace {
@@ -101,42 +103,19 @@ void add_slo_finding(Report& report, const Request& r, const Served& s) {
                             !kept});
 }
 
-/// What could be had instead: the most load of which enough requests keep the limits, by trials of one engine; or how
-/// fast a request alone is, where that does not.
-void add_possible(Report& report, const Request& r, const Served& s) {
+/// What could be had instead: the most load of which enough requests keep the limits; or how fast a request alone is,
+/// where that does not.
+void add_possible(Report& report, const Request& r, const ServingEngine& e, const Served& s, double capacity) {
   const ServingInputs& v = r.serving;
-  const bool tried = (v.rate || v.users) && !v.pools && (v.slo_first_token || v.slo_per_token);
+  const bool tried = (v.rate || v.users) && (v.slo_first_token || v.slo_per_token);
   if (!tried || keeps_slo(r, s)) return;
-  const ServingOffer offer = serving_offer(r, [] { return true; });
-  if (!offer.why.empty()) {
-    report.verdict.push_back({"because", offer.why});
-    return;
-  }
-  const double most = offer.most * real(v.replicas);
-  if (v.users && most < real(*v.users))
-    report.verdict.push_back({"instead", fmt::format("about {:.0f} users keep it", std::floor(most))});
-  if (v.rate && most < *v.rate)
-    report.verdict.push_back({"instead", fmt::format("about {} keep it", per_second(most))});
-}
-
-/// Whether clearly more requests wait when the last one comes than halfway: of those that came in between one in fifty.
-bool queue_grew(const ServerRun& run) {
-  Ticks first = never, last = 0;
-  Count came = 0;
-  for (const Answer& a : run.answers) {
-    if (a.sent == never) continue;
-    first = std::min(first, a.sent);
-    last = std::max(last, a.sent);
-    ++came;
-  }
-  if (came == 0) return false;
-  const std::vector<Sample> samples = run.timeline.samples();
-  const auto waiting = [&](Ticks t) {
-    const auto after =
-        std::find_if(samples.begin(), samples.end(), [&](const Sample& s) { return s.start + s.length > seconds(t); });
-    return (after == samples.end() ? samples.back() : *after).waiting;
-  };
-  return waiting(last) - waiting(first + (last - first) / 2) > real(came) / 2 / 50;
+  const std::string slow = too_slow(r, served_alone(r, e));
+  const double most = slow.empty() ? most_kept_load(r, e, capacity) : 0;
+  if (most > 0)
+    report.verdict.push_back(
+        {"instead", fmt::format("{} keep it", v.users ? counted(static_cast<Count>(most), "user") : per_second(most))});
+  else
+    report.verdict.push_back({"because", slow.empty() ? "no load keeps it, down to 1/256 of this one" : slow});
 }
 
 /// A rate beyond the capacity is an overload where the run shows it.
@@ -146,14 +125,14 @@ void add_load_finding(Report& report, const Request& r, const ServingRun& run, d
     return;
   }
   constexpr double as_good_as = 1.03;
-  const double rate = *r.serving.rate, queue = long_queue(run.run);
+  const double rate = *r.serving.rate, queue = long_queue(run.run), growth = queue_growth(run.run);
   const std::string come = per_second(rate), most = per_second(capacity);
   std::string load = fmt::format("{} are {:.3g} % of the capacity, {}", come, 100 * rate / capacity, most);
-  if (rate > capacity && (queue > 0 || queue_grew(run.run))) {
+  if (rate > capacity && (queue > 0 || growth > 0)) {
     report.verdict.push_back(
         {"overload",
          fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second", come, most,
-                     short_rate(rate - capacity)),
+                     short_rate(growth > 0 ? growth : rate - capacity)),
          true});
     return;
   }
@@ -217,8 +196,8 @@ void add_serving_notes(Report& report, const Request& r, const ServingEngine& e,
                        const ServingRun& run) {
   if (r.engine) report.notes.push_back(estimate_note(r));
   note_wider_inference(r, report);
-  if (e.rules.scheduler.batching == Batching::fixed)
-    report.notes.push_back("no long run by queueing theory: it knows no fixed batches");
+  if (const std::string why = why_no_long_run(r, e); !why.empty())
+    report.notes.push_back("no long run by queueing theory: " + why);
   if (traffic.cut > 0)
     report.notes.push_back(fmt::format("{} prompts were longer than the engine takes, and were cut", traffic.cut));
   if (!traffic.unused.empty())
@@ -254,15 +233,16 @@ std::string slo_text(const Request& r) {
 
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run) {
   Report report = serving_head(r);
-  const Served s = served_of(r, traffic, run);
+  const Served s = served_of(r, traffic, run.run);
   const double capacity = std::max(serving_capacity(r, e, traffic), s.request_rate);
   add_slo_finding(report, r, s);
-  if (!run.run.stopped) add_possible(report, r, s);
+  if (!run.run.stopped) add_possible(report, r, e, s, capacity);
   add_load_finding(report, r, run, capacity);
   if (s.requests > 0) add_time_findings(report, r, s);
   add_price_finding(report, r, run, s);
   report.sections = {serving_section(r, e, run, s, capacity)};
-  if (has_long_run(r, e)) report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s)));
+  if (why_no_long_run(r, e).empty())
+    report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s)));
   report.sections.push_back(engine_memory_section(r, e, has_lengths_of_its_own(r) ? mean_tokens(traffic) : 0));
   if (r.engine) report.sections.push_back(inference_estimate_section(r));
   report.grids = {times_grid(s), timeline_grid(r, e, run)};

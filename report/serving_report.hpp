@@ -39,6 +39,8 @@ void add_time_findings(Report& report, const Request& r, const Served& s);
 std::string estimate_note(const Request& r);
 /// The beginning of any report of a server.
 Report serving_head(const Request& r);
+/// What an engine without room for a request lacks, and what would help.
+std::vector<Finding> no_room_findings(const Request& r, const ServingEngine& e);
 /// The report of an engine that has no room for a request: which limit, and what would help.
 Report refused_serving_report(const Request& r, const ServingEngine& e);
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run);

@@ -44,6 +44,11 @@ Fleet serving_fleet(const Request& r, const ServingEngine& e) {
   return {.server = e.rules, .replicas = r.serving.replicas, .routing = r.serving.routing};
 }
 
+ServerRun plain_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServerWatch& watch) {
+  if (r.serving.pools) return serve(pools_of(r, e), e.times, e.times, traffic.requests, watch);
+  return serve(serving_fleet(r, e), e.times, traffic.requests, watch);
+}
+
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on) {
   ServingRun all;
@@ -53,20 +58,16 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
     all.prompt_seconds += share * time;
     all.answer_seconds += (1 - share) * time;
   };
-  const ServerWatch watch{.pass = note, .goes_on = goes_on};
-  if (r.serving.pools)
-    all.run = serve(pools_of(r, e), e.times, e.times, traffic.requests, watch);
-  else
-    all.run = serve(serving_fleet(r, e), e.times, traffic.requests, watch);
+  all.run = plain_run(r, e, traffic, {.pass = note, .goes_on = goes_on});
   return all;
 }
 
-Served served_of(const Request& r, const ServingTraffic& traffic, const ServingRun& run) {
+Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run) {
   const ServingInputs& v = r.serving;
   Slo slo;
   slo.first_token = v.slo_first_token.value_or(slo.first_token);
   slo.per_token = v.slo_per_token.value_or(slo.per_token);
-  return served(run.run, traffic.requests.requests, serving_engines(r), slo);
+  return served(run, traffic.requests.requests, serving_engines(r), slo);
 }
 
 }  // namespace llmcalc

@@ -54,7 +54,7 @@ void add_load(Section& s, const Request& r, const ServingEngine& e, const Servin
     used += sample.blocks_used * sample.length.value;
     time += sample.length.value;
   }
-  const double blocks = all_blocks(r, e);
+  const double blocks = run.share * all_blocks(r, e);
   s.add("utilization", "busy", of.utilization, Unit::ratio, "of the time, a pass runs");
   if (time > 0) s.add("kv_occupancy", "KV cache in use", used / time / blocks, Unit::ratio, "on average");
   s.add("kv_occupancy_max", "  at most", real(run.run.most_blocks) / real(e.rules.scheduler.blocks), Unit::ratio);
@@ -96,8 +96,11 @@ void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens
   if (e.longest < any_length) s.add("longest_sequence", "  longest sequence", e.longest, Unit::tokens);
   if (tokens == 0 && has_lengths_of_its_own(r)) return;
   const Count of = tokens > 0 ? tokens : usual_tokens(r);
-  s.add("most_sequences", "  at once, at most", mul(most_sequences(rules, r.model.arch.local.reach, of), e.rules.ranks),
-        Unit::sequences, fmt::format("of {} tokens", of));
+  const Count prefix = r.serving.shared_prefix;
+  s.add("most_sequences", "  at once, at most",
+        mul(most_sequences(rules, r.model.arch.local.reach, of, prefix), e.rules.ranks), Unit::sequences,
+        fmt::format("of {} tokens{}", of,
+                    shared_blocks(rules, prefix) > 0 ? fmt::format(", {} of them shared by all", prefix) : ""));
 }
 
 }  // namespace
@@ -142,7 +145,8 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
   }
   add_spread(s, "latency_s", of.latency);
   add_rates(s, r, of);
-  s.add("capacity_req_s", "  at most", std::max(capacity, of.request_rate), Unit::none, "while more wait");
+  s.add("capacity_req_s", "  at most", std::max(capacity, of.request_rate), Unit::none, "so that no queue grows");
+  s.add("duty_cycle", "  of which is used", of.request_rate / std::max(capacity, of.request_rate), Unit::ratio);
   add_limits_of(s, r, of);
   add_load(s, r, e, run, of);
   add_costs(s, r, run, of);
@@ -157,7 +161,7 @@ std::optional<WholeRun> whole_run(const Request& r) {
   if (!holds_a_request(all.request, all.engine)) return std::nullopt;
   all.traffic = serving_traffic(all.request, all.engine);
   all.run = serving_run(all.request, all.engine, all.traffic, false, [](Count, Count) { return true; });
-  all.served = served_of(all.request, all.traffic, all.run);
+  all.served = served_of(all.request, all.traffic, all.run.run);
   return all;
 }
 
@@ -169,7 +173,7 @@ Section served_section(const Request& r) {
 
 Section long_run_section(const Request& r) {
   const std::optional<WholeRun> w = whole_run(r);
-  if (!w || !has_long_run(w->request, w->engine)) return {};
+  if (!w || !why_no_long_run(w->request, w->engine).empty()) return {};
   return steady_state_section(w->request, steady_state_of(w->request, w->engine, w->traffic, w->served));
 }
 

@@ -16,12 +16,33 @@ double mean_of(const std::vector<ServerRequest>& all, Count ServerRequest::*toke
   return sum / static_cast<double>(all.size());
 }
 
-/// Variance of the answers' lengths over their squared mean: of the time in progress, which they make up.
-double variation_of(const std::vector<ServerRequest>& all) {
-  const double mean = mean_of(all, &ServerRequest::generate);
-  double sum = 0;
-  for (const ServerRequest& r : all) sum += (real(r.generate) - mean) * (real(r.generate) - mean);
-  return sum / static_cast<double>(all.size()) / (mean * mean);
+/// Variance over squared mean.
+template <class Value>
+double variation_of(const std::vector<ServerRequest>& all, const Value& value) {
+  double sum = 0, squares = 0;
+  for (const ServerRequest& r : all) {
+    const double x = real(value(r));
+    sum += x;
+    squares += x * x;
+  }
+  const double n = static_cast<double>(all.size());
+  return sum > 0 ? std::max(0.0, squares * n / (sum * sum) - 1) : 0;
+}
+
+/// Tokens with which all prompts begin.
+Count shared_by_all(const std::vector<ServerRequest>& all) {
+  Count tokens = all.front().prefix_tokens;
+  for (const ServerRequest& r : all) {
+    if (r.prefix == no_chain || r.prefix != all.front().prefix) return 0;
+    tokens = std::min(tokens, r.prefix_tokens);
+  }
+  return tokens;
+}
+
+/// Of what prompts add to their prefixes. What a session adds to what was said before is not known: it counts as even.
+double prompt_variation_of(const std::vector<ServerRequest>& all) {
+  if (has_sessions(all)) return 0;
+  return variation_of(all, [](const ServerRequest& r) { return r.prompt - r.prefix_tokens; });
 }
 
 /// Requests per second of a log.
@@ -32,17 +53,25 @@ double rate_of(const std::vector<ServerRequest>& log) {
 
 }  // namespace
 
+bool has_sessions(const std::vector<ServerRequest>& all) {
+  return std::any_of(all.begin(), all.end(), [](const ServerRequest& q) { return q.session != no_chain; });
+}
+
 SteadyLoad mean_load(const ServingTraffic& traffic) {
   const std::vector<ServerRequest>& all = traffic.requests.requests;
   return {.prompt = mean_of(all, &ServerRequest::prompt),
           .generate = mean_of(all, &ServerRequest::generate),
-          .variation = variation_of(all)};
+          .shared = shared_by_all(all),
+          .variation = variation_of(all, [](const ServerRequest& r) { return r.generate; }),
+          .prompt_variation = prompt_variation_of(all)};
 }
 
 bool has_known_arrivals(const ServingInputs& v) { return v.rate && v.turns == 1; }
 
-bool has_long_run(const Request& r, const ServingEngine& e) {
-  return !r.serving.pools && e.rules.scheduler.batching != Batching::fixed;
+std::string why_no_long_run(const Request& r, const ServingEngine& e) {
+  if (r.serving.pools) return "it knows no engines of two kinds (--pools)";
+  if (e.rules.scheduler.batching == Batching::fixed) return "it knows no fixed batches";
+  return "";
 }
 
 std::string assumed_arrivals(const Request& r) {

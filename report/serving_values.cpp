@@ -65,6 +65,12 @@ Seconds read_limit(std::string_view text, std::string_view where) {
   return t;
 }
 
+Seconds read_duration(std::string_view text, std::string_view where) {
+  const Seconds t = read_time(text, where);
+  if (t.value <= 0) refuse_value(where, "a time above 0, in which requests arrive", text);
+  return t;
+}
+
 double read_request_rate(std::string_view text, std::string_view where) {
   const double rate = parse_positive_real(text, where);
   if (rate < slowest_rate || rate > fastest_rate)

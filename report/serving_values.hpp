@@ -12,6 +12,7 @@ namespace llmcalc {
 
 Seconds read_time(std::string_view text, std::string_view where);             ///< "500 ms", "2 s", "0"
 Seconds read_limit(std::string_view text, std::string_view where);            ///< the same, above 0
+Seconds read_duration(std::string_view text, std::string_view where);         ///< the same, of a run
 double read_request_rate(std::string_view text, std::string_view where);      ///< per second, within the clock's range
 double read_arrivals(std::string_view text, std::string_view where);          ///< "poisson", "constant", "gamma:2"
 double read_percentile(std::string_view text, std::string_view where);        ///< above 0, below 100

@@ -41,8 +41,14 @@ Count longest_sequence(const SchedulerRules& rules, const Reach& reach) {
   return fits;
 }
 
-Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens) {
-  return std::min(rules.sequences, rules.blocks / blocks_of(rules, reach, tokens));
+Count shared_blocks(const SchedulerRules& rules, Count prefix) {
+  return rules.prefix_cache ? rules.whole_groups * (prefix / rules.block_tokens) : 0;
+}
+
+Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens, Count prefix) {
+  const Count once = shared_blocks(rules, prefix), each = blocks_of(rules, reach, tokens) - once;
+  if (each <= 0) return rules.sequences;
+  return std::clamp<Count>((rules.blocks - once) / each, 0, rules.sequences);
 }
 
 }  // namespace llmcalc

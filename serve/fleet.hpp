@@ -49,7 +49,11 @@ EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Co
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
 inline constexpr Count any_length = Count{1} << 40;
 
-/// Sequences of `tokens` tokens that the rules have in progress at once, at most.
-Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens);
+/// Whole blocks of a prefix of so many tokens that all sequences have in common, which are held once: none without a
+/// prefix cache; of groups of a limited reach each sequence has its own.
+Count shared_blocks(const SchedulerRules& rules, Count prefix);
+/// Sequences of `tokens` tokens that the rules have in progress at once, at most; `prefix`: of their tokens, those that
+/// all have in common.
+Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens, Count prefix = 0);
 
 }  // namespace llmcalc

@@ -18,44 +18,68 @@ void FleetLoop::add(const Fleet& fleet, const PassTimes& times, const CacheTrans
 
 ServerRun FleetLoop::run() {
   for (Ticks now = next(); now != never && goes_on(); now = next()) {
-    for (std::size_t p = 0; p < pools_.size(); ++p)
-      for (Server& s : pools_[p].servers)
-        if (s.end() == now) finish(p, s);
+    finish_passes(now);
     while (arrivals_.next() == now) arrive(now);
     while (!travelling_.empty() && travelling_.top().time == now) land(now);
-    for (Pool& p : pools_)
-      for (Server& s : p.servers)
-        if (s.resting()) s.start(now);
+    start_passes(now);
   }
   return std::move(run_);
 }
 
-Ticks FleetLoop::next() const {
-  Ticks t = std::min(arrivals_.next(), travelling_.empty() ? never : travelling_.top().time);
-  for (const Pool& p : pools_)
-    for (const Server& s : p.servers) t = std::min(t, s.end());
-  return t;
+Server& FleetLoop::server(std::uint32_t replica) {
+  Pool& p = pool_of(replica);
+  return p.servers[replica - p.first];
+}
+
+Ticks FleetLoop::next() {
+  while (!ends_.empty() && server(ends_.top().replica).end() != ends_.top().time) ends_.pop();
+  const Ticks passes = ends_.empty() ? never : ends_.top().time;
+  return std::min({arrivals_.next(), travelling_.empty() ? never : travelling_.top().time, passes});
+}
+
+/// In the order of replicas.
+void FleetLoop::finish_passes(Ticks now) {
+  for (; !ends_.empty() && ends_.top().time == now; ends_.pop()) {
+    const std::uint32_t replica = ends_.top().replica;
+    if (server(replica).end() == now) finish(replica);
+  }
+}
+
+void FleetLoop::start_passes(Ticks now) {
+  for (const std::uint32_t replica : changed_) {
+    Server& s = server(replica);
+    if (s.resting()) s.start(now);
+    if (s.end() != never) ends_.push({s.end(), replica});
+  }
+  changed_.clear();
+}
+
+void FleetLoop::give(Pool& pool, RequestId id, Ticks now, const Progress& progress) {
+  const std::size_t i = pool.router.route(requests_[id]);
+  pool.servers[i].arrive(id, now, progress);
+  changed_.push_back(pool.first + static_cast<std::uint32_t>(i));
 }
 
 void FleetLoop::arrive(Ticks now) {
   const RequestId id = arrivals_.pop();
   run_.answers[id].sent = now;
-  Pool& p = pools_.front();
-  p.servers[p.router.route(requests_[id])].arrive(id, now);
+  give(pools_.front(), id, now, {});
 }
 
-void FleetLoop::finish(std::size_t pool, Server& s) {
+void FleetLoop::finish(std::uint32_t replica) {
+  Pool& p = pool_of(replica);
+  Server& s = server(replica);
   if (watch_.pass)
     for (std::size_t i = 0; i < s.ranks(); ++i) watch_.pass(s.record(i));
-  s.finish(run_, [&](RequestId id) { leave(pool, id); });
+  s.finish(run_, [&](RequestId id) { leave(p, id); });
+  changed_.push_back(replica);
 }
 
 /// A request leaves a replica: it is answered, or goes on in the second fleet.
-void FleetLoop::leave(std::size_t pool, RequestId id) {
+void FleetLoop::leave(Pool& pool, RequestId id) {
   const Answer& a = run_.answers[id];
-  Pool& p = pools_[pool];
-  p.router.done(a.replica - p.first);
-  if (pool + 1 < pools_.size() && requests_[id].generate > 1) return send(p, id);
+  pool.router.done(a.replica - pool.first);
+  if (&pool != &pools_.back() && requests_[id].generate > 1) return send(pool, id);
   run_.end = std::max(run_.end, a.last);
   arrivals_.answered(id, a.last);
   ++answered_;
@@ -75,9 +99,8 @@ void FleetLoop::send(Pool& from, RequestId id) {
 void FleetLoop::land(Ticks now) {
   const RequestId id = travelling_.top().id;
   travelling_.pop();
-  Pool& p = pools_.back();
   const Ticks token = run_.answers[id].first - pools_.front().request;
-  p.servers[p.router.route(requests_[id])].arrive(id, now, {requests_[id].prompt, 1, token});
+  give(pools_.back(), id, now, {requests_[id].prompt, 1, token});
 }
 
 /// Asks whoever watches, once per 1024 times.

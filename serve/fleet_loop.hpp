@@ -33,11 +33,23 @@ class FleetLoop {
     bool operator>(const Travelling& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
 
-  Ticks next() const;
+  /// The end of a replica's passes, as it was when it was noted.
+  struct PassesEnd {
+    Ticks time;
+    std::uint32_t replica;
+    bool operator>(const PassesEnd& o) const { return time != o.time ? time > o.time : replica > o.replica; }
+  };
+
+  Pool& pool_of(std::uint32_t replica) { return pools_[replica < pools_.back().first ? 0 : pools_.size() - 1]; }
+  Server& server(std::uint32_t replica);
+  Ticks next();
+  void finish_passes(Ticks now);
+  void start_passes(Ticks now);
   void arrive(Ticks now);
   void land(Ticks now);
-  void finish(std::size_t pool, Server& s);
-  void leave(std::size_t pool, RequestId id);
+  void give(Pool& pool, RequestId id, Ticks now, const Progress& progress);
+  void finish(std::uint32_t replica);
+  void leave(Pool& pool, RequestId id);
   void send(Pool& from, RequestId id);
   bool goes_on();
 
@@ -46,6 +58,8 @@ class FleetLoop {
   Arrivals arrivals_;
   std::deque<Pool> pools_;
   std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
+  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< some no longer hold
+  std::vector<std::uint32_t> changed_;  ///< replicas that something happened to since passes were started
   ServerRun run_;
   std::uint32_t replicas_ = 0;
   Count answered_ = 0, times_asked_ = 0;

@@ -2,33 +2,66 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 namespace llmcalc {
 namespace {
 
 Count nearest(double x) { return static_cast<Count>(std::floor(x + 0.5)); }
 
+/// Shares of passes by their number of chunks.
+using ChunkShares = std::vector<std::pair<Count, double>>;
+
+/// The two integers around a mean.
+ChunkShares around(double mean) {
+  const double below = std::floor(mean), part = mean - below;
+  const auto n = static_cast<Count>(below);
+  if (part == 0) return {{n, 1}};
+  return {{n, 1 - part}, {n + 1, part}};
+}
+
+/// The most of `ranks` Poisson numbers of a mean; what exceeds `most` counts as `most`.
+ChunkShares most_of_ranks(double mean, double ranks, Count most) {
+  ChunkShares all;
+  double one = std::exp(-mean), up_to = one, before = 0;
+  for (Count j = 0; j < most && before < 1 - 1e-9; ++j) {
+    const double now = std::pow(std::min(up_to, 1.0), ranks);
+    all.emplace_back(j, now - before);
+    before = now;
+    one *= mean / static_cast<double>(j + 1);
+    up_to += one;
+  }
+  all.emplace_back(most, 1 - before);
+  return all;
+}
+
+double mean_of(const ChunkShares& all) {
+  double sum = 0;
+  for (const auto& [chunks, share] : all) sum += share * static_cast<double>(chunks);
+  return sum;
+}
+
 /// One rank of one replica under a load.
 class SteadyRank {
  public:
   SteadyRank(const EngineRules& engine, const PassTimes& times, const SteadyLoad& load)
       : rules_(engine.scheduler), ranks_(static_cast<double>(engine.ranks)), times_(times), load_(load) {
-    const double most = static_cast<double>(rules_.chunk_tokens > 0 ? std::min(rules_.chunk_tokens, rules_.pass_tokens)
-                                                                    : rules_.pass_tokens);
-    chunk_ = std::min(new_tokens(), most);
     decodes_ = (load.generate - 1) / expected_tokens(rules_.speculation);
   }
 
-  double chunks() const { return new_tokens() / chunk_; }
-  /// Passes of a request.
-  double passes() const { return chunks() + decodes_; }
+  /// Passes of a request's prompt beside so many decoding sequences, and of all of it.
+  double chunks(double decoding) const { return new_tokens() / chunk(decoding, new_tokens()); }
+  double passes(double decoding) const { return chunks(decoding) + decodes_; }
   double decodes() const { return decodes_; }
   /// Fills in the most requests that begin in a pass on average, and what limits them.
   void put_most(SteadyState& s) const {
-    const double rows = new_tokens() + decodes_ * static_cast<double>(1 + rules_.speculation.length);
+    const double rows = (apart() && decodes_ > 0 ? 0 : new_tokens()) + decodes_ * decode_rows();
+    const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
     s.by_tokens = static_cast<double>(rules_.pass_tokens) / rows;
-    s.by_sequences = static_cast<double>(rules_.sequences) / passes();
-    s.by_blocks = static_cast<double>(rules_.blocks) / block_passes();
+    s.by_sequences = most_begun(static_cast<double>(rules_.sequences), [&](double n) { return passes(n); });
+    s.by_blocks = most_begun(static_cast<double>(rules_.blocks) - shared,
+                             [&](double n) { return std::max(1.0, block_passes(n) - shared * passes(n)); });
     s.limit = s.by_tokens <= std::min(s.by_sequences, s.by_blocks) ? SteadyLimit::tokens
               : s.by_sequences <= s.by_blocks                      ? SteadyLimit::sequences
                                                                    : SteadyLimit::blocks;
@@ -37,16 +70,16 @@ class SteadyRank {
   /// Seconds of a pass in which k requests begin and as many end; one sequence at a time has passes of its prompt or of
   /// its answer.
   double pass(double k) const {
-    if (rules_.sequences > 1) return time(k * decodes_, k * chunks()).mean;
-    return (decodes_ * time(1, 0).mean + chunks() * time(0, 1).mean) / passes();
+    if (rules_.sequences > 1) return time(k * decodes_, k * chunks(k * decodes_)).mean;
+    return (decodes_ * time(1, 0).mean + chunks(0) * time(0, 1).mean) / passes(0);
   }
 
   SteadyTimes at(double rate, double capacity, double places) const {
     SteadyTimes t;
     const double pass = pass_seen(rate, capacity, places), others = rate * pass * decodes_;
     const double n = std::min(others + (decodes_ > 0 ? 1 : 0), places - 1);
-    const double others_chunks = std::min(rate * pass * chunks(), places - 1);
-    const double own = chunks() * time(n, std::min(1 + others_chunks, most_chunks(n)), others_chunks + 1 / ranks_).mean;
+    const double others_chunks = std::min(rate * pass * chunks(n), places - 1);
+    const double own = chunks(n) * own_chunk(n, others_chunks);
     t.busy = places > 1 ? 1 - std::exp(-rate * (own + decodes_ * pass)) : 0;
     t.rest = Seconds(rest(rate, pass, n));
     t.prompt = Seconds(own);
@@ -64,26 +97,52 @@ class SteadyRank {
     double mean, square;
   };
   double new_tokens() const { return std::max(1.0, load_.prompt - load_.cached); }
+  /// Of a decoding sequence in a pass.
+  double decode_rows() const { return static_cast<double>(1 + rules_.speculation.length); }
+  /// Whether prompts have passes of their own.
+  bool apart() const { return rules_.batching == Batching::prompts_first; }
+  /// Tokens of a pass that are left to prompts.
+  double room(double decoding) const {
+    const double taken = apart() ? 0 : decoding * decode_rows();
+    return std::max(1.0, static_cast<double>(rules_.pass_tokens) - taken);
+  }
+  /// Tokens of a chunk, of so many that are new.
+  double chunk(double decoding, double tokens) const {
+    const double most = rules_.chunk_tokens > 0 ? std::min(static_cast<double>(rules_.chunk_tokens), tokens) : tokens;
+    return std::min(most, room(decoding));
+  }
+  /// A prompt as its tokens see it: longer ones have more of them.
+  double seen_tokens() const { return new_tokens() * (1 + load_.prompt_variation); }
+  /// The same of an answer, halfway.
+  double seen_answer() const { return load_.generate * (1 + load_.variation) / 2; }
+  /// The most requests that begin in a pass of which all passes' needs, times as many, are at most `all`.
+  template <class Need>
+  double most_begun(double all, const Need& need) const {
+    double low = 0, high = std::max(0.0, all) / need(0);
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      (middle * need(middle * decodes_) <= all ? low : high) = middle;
+    }
+    return low;
+  }
   /// Blocks of a request in all of its passes: of the prompt, then of half the answer too.
-  double block_passes() const {
+  double block_passes(double decoding) const {
     const auto held = [&](double tokens) {
       return static_cast<double>(blocks_of(rules_, times_.reach, nearest(tokens)));
     };
-    return chunks() * held(load_.prompt) + decodes_ * held(load_.prompt + load_.generate / 2);
-  }
-  double most_chunks(double decoding) const {
-    const double room =
-        static_cast<double>(rules_.pass_tokens) - decoding * static_cast<double>(1 + rules_.speculation.length);
-    return std::max(1.0, room / chunk_);
+    return chunks(decoding) * held(load_.prompt) + decodes_ * held(load_.prompt + seen_answer());
   }
 
-  PassWork work(Count decoding, Count chunks, double mean_rows) const {
-    const Count tokens = nearest(chunk_), passes = std::max<Count>(1, nearest(this->chunks()));
-    const Count context = nearest(load_.prompt + load_.generate / 2), past = nearest(load_.cached);
+  /// `prompt`: new tokens of the prompts that chunks are of.
+  PassWork work(Count decoding, Count chunks, double mean_rows, double prompt) const {
+    const auto most = nearest(room(static_cast<double>(decoding)));
+    const Count tokens = nearest(chunk(static_cast<double>(decoding), prompt));
+    const Count context = nearest(load_.prompt + seen_answer()), past = nearest(load_.cached);
+    const Count passes = std::max<Count>(1, nearest(prompt / static_cast<double>(tokens)));
     PassWork w;
     if (ranks_ > 1) w.expert_rows = std::max<Count>(1, nearest(mean_rows));
     w.chunks = chunks;
-    w.prompt_tokens = chunks * tokens;
+    w.prompt_tokens = std::min(chunks * tokens, most);
     w.decoding = decoding;
     w.decoded = decoding * (1 + rules_.speculation.length);
     w.sampled = w.decoded + chunks / passes;
@@ -93,45 +152,54 @@ class SteadyRank {
       if (i == 1 && !reach.limited()) break;
       CoreWork whole;
       for (Count c = 0; c < passes; ++c) whole += chunk_work(past + c * tokens, tokens, reach);
-      w.prompts[i] = {chunks * tokens, chunks * whole.keys / passes, chunks * whole.pairs / passes};
+      const auto part = [&](Count all) { return all / passes * w.prompt_tokens / std::max<Count>(1, tokens); };
+      w.prompts[i] = {w.prompt_tokens, part(whole.keys), part(whole.pairs)};
       w.decodes[i] = decoding * chunk_work(context - 1, 1 + rules_.speculation.length, reach);
     }
     return w;
   }
 
-  /// The same of a pass of ranks that step together, each with `chunks` in the mean: they wait for one that has a
-  /// chunk.
-  Moments time(double decoding, double chunks) const {
-    const double any = ranks_ > 1 ? 1 - std::exp(-ranks_ * chunks) : 0;
-    return time(decoding, std::max(chunks, any), chunks);
+  /// The chunks of the slowest of ranks that step together, each with `chunks` of a mean prompt in the mean.
+  ChunkShares slowest(double decoding, double chunks) const {
+    const double tokens = chunk(decoding, seen_tokens()), bursts = chunks * chunk(decoding, new_tokens()) / tokens;
+    if (ranks_ == 1) return around(bursts);
+    return most_of_ranks(bursts, ranks_, static_cast<Count>(std::ceil(room(decoding) / tokens)));
   }
-  /// Seconds of a pass and their square, where numbers lie between two integers and are one or the other; `mean`:
-  /// chunks of a rank in the mean.
-  Moments time(double decoding, double chunks, double mean) const {
-    const double n = std::floor(decoding), m = std::floor(chunks);
-    const double rows = decoding * static_cast<double>(1 + rules_.speculation.length) + mean * chunk_;
+  /// Seconds of a pass and their square; `chunks`: of a rank, in the mean.
+  Moments time(double decoding, double chunks) const {
+    const double rows = decoding * decode_rows() + chunks * chunk(decoding, new_tokens());
+    const double prompt = seen_tokens();
+    if (!apart()) return time(decoding, slowest(decoding, chunks), rows, prompt);
+    const Moments a = time(decoding, {{0, 1}}, rows, prompt), p = time(0, slowest(0, chunks), rows, prompt);
+    return {a.mean + p.mean, a.square + p.square + 2 * a.mean * p.mean};
+  }
+  /// The same of passes with so many chunks; `rows`: of a rank, in the mean.
+  Moments time(double decoding, const ChunkShares& chunks, double rows, double prompt) const {
     Moments sum{0, 0};
-    for (const bool more_n : {false, true}) {
-      for (const bool more_m : {false, true}) {
-        const double share = (more_n ? decoding - n : 1 - (decoding - n)) * (more_m ? chunks - m : 1 - (chunks - m));
-        if (share == 0) continue;
-        const PassWork w =
-            work(static_cast<Count>(n) + (more_n ? 1 : 0), static_cast<Count>(m) + (more_m ? 1 : 0), rows);
+    for (const auto& [n, of_n] : around(decoding))
+      for (const auto& [m, of_m] : chunks) {
+        const PassWork w = work(n, m, rows, prompt);
         const double s = w.rows() == 0 ? 0 : seconds(times_.pass(w)).value;
-        sum.mean += share * s;
-        sum.square += share * s * s;
+        sum.mean += of_n * of_m * s;
+        sum.square += of_n * of_m * s * s;
       }
-    }
     return sum;
+  }
+  /// Seconds of a pass that holds a request's own chunk beside others', on its rank in the mean.
+  double own_chunk(double decoding, double others) const {
+    const double tokens = chunk(decoding, new_tokens()), all = std::max(1 + others, mean_of(slowest(decoding, others)));
+    const double most = std::max(1.0, room(decoding) / tokens);
+    return time(decoding, around(std::min(all, most)), decoding * decode_rows() + (others + 1 / ranks_) * tokens,
+                new_tokens())
+        .mean;
   }
 
   /// The pass that a decoding sequence sees: bisected between a pass of itself alone and one of full capacity.
   double pass_seen(double rate, double capacity, double places) const {
     const double own = decodes_ > 0 ? 1 : 0;
     const auto others = [&](double n) { return std::min(n, places - 1); };
-    const auto excess = [&](double t) {
-      return time(own + others(rate * t * decodes_), others(rate * t * chunks())).mean - t;
-    };
+    const auto n = [&](double t) { return own + others(rate * t * decodes_); };
+    const auto excess = [&](double t) { return time(n(t), others(rate * t * chunks(n(t)))).mean - t; };
     SteadyState most;
     put_most(most);
     double low = 0, high = 2 * most.begun / capacity + time(own, 1).mean;
@@ -145,7 +213,7 @@ class SteadyRank {
 
   /// The mean rest of a pass at a random moment.
   double rest(double rate, double pass, double decoding) const {
-    const Moments m = time(decoding, rate * pass * chunks());
+    const Moments m = time(decoding, rate * pass * chunks(decoding));
     return m.mean > 0 ? m.square / (2 * m.mean) : 0;
   }
 
@@ -158,7 +226,7 @@ class SteadyRank {
   double ranks_;  ///< that step together
   const PassTimes& times_;
   const SteadyLoad& load_;
-  double chunk_ = 1, decodes_ = 0;
+  double decodes_ = 0;
 };
 
 }  // namespace
@@ -172,7 +240,7 @@ SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const Stead
   s.decodes = rank.decodes();
   const double capacity = s.begun / s.full_pass.value;
   s.capacity = s.ranks * capacity;
-  s.most_in_progress = s.begun * rank.passes();
+  s.most_in_progress = s.begun * rank.passes(s.begun * rank.decodes());
   s.load = load.rate / s.capacity;
   s.growth = std::max(0.0, load.rate - s.capacity);
   if (s.load >= 1) return s;

@@ -2,11 +2,12 @@
 /// The long run of a server without a simulation: what it can serve, and how long requests take, from the same times of
 /// passes and the same rules.
 ///
-/// A request of P prompt and G answer tokens takes part in c = P / (tokens of a chunk) passes of its prompt, and in
-/// (G - 1) / e passes that decode, e tokens each (1 without drafts). At a rate of r requests per second and passes of t
-/// seconds each holds r t c chunks and n = r t (G - 1) / e decoding sequences:
-///   capacity   the r at which n and the chunks fill the pass: k requests per pass / T(k), the largest k that tokens,
-///              sequences and blocks leave room for
+/// A request of P prompt and G answer tokens, of whose prompt Q are in the cache, takes part in (G - 1) / e passes that
+/// decode, e tokens each (1 without drafts), and in c = (P - Q) / (tokens of a chunk) passes of its prompt; a chunk is
+/// what decoding sequences leave of a pass, at most. At a rate of r requests per second and passes of t seconds each
+/// holds r t c chunks and n = r t (G - 1) / e decoding sequences:
+///   capacity   k / T(k), k requests per pass: the largest k at which the tokens, sequences and blocks of k requests'
+///              passes fit into one pass; blocks of a prefix that all prompts share count once
 ///   a pass     t = T(1 + r t (G - 1) / e decoding sequences, r t c chunks): a request that is being answered sees as
 ///              many others as there are on average (as in M/G/infinity)
 ///   the wait   for a place among N: (a + v) / 2 rho^(sqrt(2 (N + 1)) - 1) / (1 - rho) H / N, rho = r / capacity, H the
@@ -16,11 +17,14 @@
 ///              M/G/1
 ///   and for the end of the pass that runs: E[T^2] / (2 E[T]), the mean rest of a pass, with the probability
 ///              1 - exp(-r latency) that one runs (M/G/infinity)
-/// Ranks that step together, and micro-batches of a pipeline, wait for one that has a chunk: with R of them a pass has
-/// one with the probability 1 - exp(-R r t c) of any, or the r t c of each, whichever is more. Of one place, a request
-/// is alone in each of its passes.
-/// Left out: preemption, that lengths differ, but for v, and what bursts do to the batch. It is no theory of fixed
-/// batches, which wait for each other.
+/// Ranks that step together, and micro-batches of a pipeline, wait for the one that has most chunks: with R of them,
+/// each with a Poisson number of mean r t c, a pass has at most j with the probability P(j)^R. Where prompts differ,
+/// with a squared coefficient of variation w, their tokens come as those of fewer and longer ones, (1 + w) as long: the
+/// same mean and variance. A decoding sequence is met with the probability of its length: G counts (1 + v) times in
+/// what it holds and reads. Of one place, a request is alone in each of its passes.
+///
+/// Left out: preemption, other effects of lengths that differ, and what bursts do to the batch. It is no theory of
+/// fixed batches, which wait for each other.
 
 #include <optional>
 
@@ -33,8 +37,10 @@ struct SteadyLoad {
   double rate = 0;                  ///< requests per second, all replicas together
   double prompt = 1, generate = 1;  ///< tokens, at least 1 each
   double cached = 0;                ///< tokens of a prompt that are in the cache, below `prompt`
+  Count shared = 0;                 ///< tokens with which all prompts begin
   double variation = 0;  ///< of the time in progress: its variance over its squared mean; 0: all alike, 1: exponential
-  double arrivals = 1;   ///< the same of the times between requests; 1: Poisson
+  double prompt_variation = 0;  ///< the same of the prompts' new tokens
+  double arrivals = 1;          ///< the same of the times between requests; 1: Poisson
 };
 
 /// What keeps a pass from holding more.

@@ -17,21 +17,39 @@ std::string_view without_spaces(std::string_view cell) {
   return begin == std::string_view::npos ? "" : cell.substr(begin, cell.find_last_not_of(space) + 1 - begin);
 }
 
-std::vector<std::string> cells_of(std::string_view line) {
-  std::vector<std::string> cells;
-  for (;;) {
-    const std::size_t comma = line.find(',');
-    cells.emplace_back(without_spaces(line.substr(0, comma)));
-    if (comma == std::string_view::npos) return cells;
-    line.remove_prefix(comma + 1);
-  }
-}
-
 std::string line_of(const std::string& where, std::size_t line) { return fmt::format("{}, line {}", where, line); }
 
-void refuse_quotes(std::string_view line, const std::string& at) {
-  if (line.find('"') != std::string_view::npos)
-    throw InputError(fmt::format("{}: quotes are not read; names and numbers need none", at));
+/// Takes a cell in quotes, with the comma behind it, from the line.
+std::string quoted_cell(std::string_view& line, const std::string& at) {
+  std::string cell;
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    if (line[i] != '"') {
+      cell += line[i];
+    } else if (line.substr(i + 1).starts_with('"')) {
+      cell += line[i++];
+    } else {
+      line = without_spaces(line.substr(i + 1));
+      if (line.empty() || line[0] == ',') return cell;
+      break;
+    }
+  }
+  throw InputError(fmt::format("{}: a quote does not end before a comma or the line's end", at));
+}
+
+std::vector<std::string> cells_of(std::string_view line, const std::string& at) {
+  std::vector<std::string> cells;
+  for (;;) {
+    line = without_spaces(line);
+    const std::size_t comma = line.find(',');
+    if (line.starts_with('"')) {
+      cells.push_back(quoted_cell(line, at));
+    } else {
+      cells.emplace_back(without_spaces(line.substr(0, comma)));
+      line.remove_prefix(std::min(comma, line.size()));
+    }
+    if (line.empty()) return cells;
+    line.remove_prefix(1);
+  }
 }
 
 void refuse_columns(const std::vector<std::string>& columns, const std::string& at) {
@@ -45,15 +63,20 @@ void refuse_columns(const std::vector<std::string>& columns, const std::string& 
 
 }  // namespace
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
 CsvTable::CsvTable(std::string_view text, std::string where) : where_(std::move(where)) {
+  text = without_byte_order_mark(text);
   for (std::size_t line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
     const std::string_view one = without_spaces(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (one.empty()) continue;
     const std::string at = line_of(where_, line);
-    refuse_quotes(one, at);
-    std::vector<std::string> cells = cells_of(one);
+    std::vector<std::string> cells = cells_of(one, at);
     if (columns_.empty()) {
       columns_ = std::move(cells);
       refuse_columns(columns_, at);

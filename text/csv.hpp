@@ -1,6 +1,6 @@
 #pragma once
-/// A table of comma-separated values: a line of column names, then lines with a cell for each of them. Cells are names
-/// and numbers, which need no quotes.
+/// A table of comma-separated values: a line of column names, then lines with a cell for each of them. A cell may stand
+/// in quotes, in which "" is one ("a, ""b"""); it ends on its line. A byte-order mark before the table is skipped.
 
 #include <string>
 #include <string_view>
@@ -11,10 +11,13 @@
 
 namespace llmcalc {
 
+/// The text behind the mark that some programs put before UTF-8 (EF BB BF).
+std::string_view without_byte_order_mark(std::string_view text);
+
 class CsvTable {
  public:
   /// `where` names the file in errors. Throws InputError, with the line, for a table without column names, a column
-  /// named twice or not at all, a cell too many or too few, and quotes.
+  /// named twice or not at all, a cell too many or too few, and quotes that do not end.
   CsvTable(std::string_view text, std::string where);
 
   const std::vector<std::string>& columns() const { return columns_; }

@@ -63,10 +63,11 @@ std::optional<Inexact> scale(Wide& d, unsigned p, int power, Wide limit) {
 Numeral numeral(std::string_view text) {
   if (text.empty()) return {Misread::empty, {}, text};
   if (text[0] == '-' || text[0] == '+') return {Misread::sign, {}, text};
-  const std::string_view before = leading_digits(text);
+  const bool bare_point = text[0] == '.' && digits_follow(text, 0);  // ".5" is "0.5"
+  const std::string_view before = bare_point ? "0" : leading_digits(text);
   if (before.empty()) return {Misread::no_digit, {}, text};
   if (before.size() > 1 && before[0] == '0') return {Misread::leading_zero, {}, text};
-  std::string_view rest = text.substr(before.size());
+  std::string_view rest = bare_point ? text : text.substr(before.size());
   std::string_view after;
   if (!rest.empty() && rest[0] == '.' && digits_follow(rest, 0)) {
     after = leading_digits(rest.substr(1));

@@ -70,8 +70,25 @@ std::optional<Explanation> explanation(const Setting& s, const Definition& d) {
   return e;
 }
 
+namespace {
+
+/// Whether a word stands in a text between others: "price" in "price of a token", "capacity" in "capacity_req_s".
+bool has_word(std::string_view text, const std::string& word) {
+  return ("_" + plain(text) + "_").find("_" + word + "_") != std::string::npos;
+}
+
+/// Those whose key has a word, or whose meaning begins with it.
+std::vector<const Definition*> with_word(const std::string& word) {
+  auto found = those([&](const Definition& d) { return has_word(last_part(d.path), word); });
+  if (found.empty()) found = those([&](const Definition& d) { return plain(d.title).starts_with(word + "_"); });
+  return found;
+}
+
+}  // namespace
+
 std::vector<const Definition*> named(std::string_view quantity) {
-  const auto found = matching(quantity);
+  auto found = matching(quantity);
+  if (found.empty()) found = with_word(plain(quantity));
   if (found.empty()) unknown(quantity);
   return found;
 }

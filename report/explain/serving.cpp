@@ -90,8 +90,8 @@ Formula measured_most(S s) {
   const ServingCapacity c = measured_capacity(w.request, w.engine, w.traffic);
   return {"max(P*n_c/t_c, lambda_s)",
           {{"P", "parts of the server, of which one was measured", number_text(c.parts)},
-           {"n_c", "requests that it answers in the middle half of a run", number_text(c.requests)},
-           {"t_c", "time of that half, s", number_text(c.time.value)},
+           {"n_c", "requests that it answers in a stretch of a run", number_text(c.requests)},
+           {"t_c", "time of that stretch, s", number_text(c.time.value)},
            as_symbol(s, "lambda_s", "requests per second that were answered", "serving.throughput_req_s")}};
 }
 
@@ -173,11 +173,12 @@ Formula cache_tokens(S s) {
 Formula sequences_at_once(S s) {
   const ServingEngine e = serving_engine(s.request());
   const SchedulerRules& rules = e.rules.scheduler;
-  const Count tokens = usual_tokens(s.request());
-  return {"R_e*min(N_s, floor(B_k/b_s))",
+  const Count tokens = usual_tokens(s.request()), shared = shared_blocks(rules, s.request().serving.shared_prefix);
+  return {"R_e*min(N_s, floor((B_k - b_p)/(b_s - b_p)))",
           {{"R_e", "ranks of an engine that hold requests", number_text(e.rules.ranks)},
            {"N_s", "sequences that a rank is allowed", number_text(rules.sequences)},
            {"B_k", "its blocks", number_text(rules.blocks)},
+           {"b_p", "blocks of the prefix that all share", number_text(shared)},
            {"b_s", "blocks of a sequence", number_text(blocks_of(rules, s.arch().local.reach, tokens))}}};
 }
 
@@ -206,9 +207,19 @@ constexpr auto of_first = end_of_mean<InferenceClass::first_token>,
 constexpr std::string_view known_range = "traffic, and an estimate with a known interval";
 
 constexpr Definition serving_table[] = {
-    {"serving.capacity_req_s", "requests per second that are answered while more wait", "requests/s", measured_most,
+    {"serving.capacity_req_s", "the most requests per second that are answered", "requests/s", measured_most,
      "preemption and the lengths' spread are in it; no less than the run itself answered",
-     "a run in which requests come at random, faster than they are answered", traffic},
+     "the middle half of a run in which half more requests come than are answered; where a little less leaves a queue "
+     "that "
+     "grows or a little more leaves none, the most rate that leaves none",
+     traffic},
+    {"serving.duty_cycle", "share of the capacity that is used", "",
+     [](S s) -> Formula {
+       return {"lambda_s/mu_s",
+               {as_symbol(s, "lambda_s", "requests per second that were answered", "serving.throughput_req_s"),
+                as_symbol(s, "mu_s", "the most that are answered", "serving.capacity_req_s")}};
+     },
+     "", "what is answered over what could be", traffic},
     {"serving.ttft_s.mean", "time from a request's arrival to its first token, mean of all", "s",
      [](S s) {
        return from_engine(s, "t_1", "mean over the run's requests: end of that pass, less arrival",

@@ -95,6 +95,23 @@ TEST_CASE("a quantity goes by its path, its last part, its section or all", "[ex
   CHECK(test::ask("explain all llama-3.1-8b --hardware h100 --tokens 1T")["quantities"].size() > 90);
 }
 
+TEST_CASE("a quantity goes by a word of its key or of its meaning, too", "[explain][cli]") {
+  const std::string server = " llama-3.1-8b --hardware h100 --rate 5";
+  const std::string price = test::llmcalc("explain price" + server).out;
+  CHECK(price.find("serving.usd_per_1m_input") != std::string::npos);
+  CHECK(price.find("serving.usd_per_1m_output") != std::string::npos);
+  CHECK(test::llmcalc("explain capacity" + server).out.find("serving.capacity_req_s") != std::string::npos);
+  CHECK(test::llmcalc("explain fit" + server).code == 2);
+}
+
+TEST_CASE("where queueing theory tells no long run, explain says why", "[explain][serve][cli]") {
+  const std::string asked = "explain steady_state.ttft_s llama-3.1-8b --hardware h100 ";
+  CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D").err.find("it knows no engines of two kinds (--pools)") !=
+        std::string::npos);
+  CHECK(test::llmcalc(asked + "--rate 5 --batching static").err.find("it knows no fixed batches") != std::string::npos);
+  CHECK(test::llmcalc(asked + "--rate 500").err.find("a rate below capacity") != std::string::npos);
+}
+
 TEST_CASE("a formula without a model shows how models and plans change it", "[explain][cli]") {
   const std::string out = test::llmcalc("explain kv_cache.bytes_per_token").out;
   CHECK_THAT(out, Contains("= 2*L*p_kv*G*d_h"));

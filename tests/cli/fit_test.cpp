@@ -92,6 +92,7 @@ TEST_CASE("a card that runs nothing says what the smallest model needs", "[fit][
   CHECK(r.code == 0);
   CHECK(r.out.find("runs  0 of 1 models") != std::string::npos);
   CHECK(r.out.find("llama-3.1-405b in q3_k needs") != std::string::npos);
+  CHECK(r.out.find("and there are 21.60 GiB") != std::string::npos);  // 0.9 x 24
 }
 
 TEST_CASE("fit refuses what it cannot use", "[fit][cli]") {

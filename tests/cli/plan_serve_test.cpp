@@ -105,6 +105,72 @@ TEST_CASE("limits that nothing keeps are answered with the best that can be had"
   CHECK(r.out.find("tokens by communication") != std::string::npos);
 }
 
+TEST_CASE("what nothing keeps has no plans in JSON, and for each limit the nearest", "[plan][serve][cli]") {
+  const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-ttft 1ms --slo-tpot 1ms");
+  CHECK(r["plans"] == json::Value::array());
+  REQUIRE(r["nearest"].size() == 2);
+  for (const json::Value& n : r["nearest"]) {
+    CHECK(n["limit_s"] == 1e-3);
+    CHECK(n[n["slo"].get<std::string>() + "_s"] > 1e-3);
+    CHECK(n["layout"]["gpus"] >= 1);
+  }
+  CHECK(r["nearest"][0]["ttft_s"] <= r["nearest"][1]["ttft_s"]);
+  CHECK(r["nearest"][1]["tpot_s"] <= r["nearest"][0]["tpot_s"]);
+}
+
+TEST_CASE("where nothing has room a plan says which limit and what would help", "[plan][serve][cli]") {
+  const test::Ran r = test::llmcalc("plan serve llama-3.1-405b --hardware rtx-4090 --tp 2 --rate 1 --slo-ttft 1s");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("nothing that was searched has room for a request") != std::string::npos);
+  CHECK(r.out.find("no: weights of") != std::string::npos);
+  CHECK(r.out.find("helps") != std::string::npos);
+}
+
+TEST_CASE("as many plans are shown as are asked for", "[plan][serve][cli]") {
+  for (const std::size_t top : {1U, 2U, 8U})
+    CHECK(test::ask(load + "h100,h200,l40s --top " + std::to_string(top))["plans"].size() == top);
+}
+
+TEST_CASE("a log is planned for: its plans keep the limits, and one engine fewer does not", "[plan][serve][cli]") {
+  std::string log;
+  for (int i = 0; i < 600; ++i)
+    log += "{\"arrival\": " + std::to_string(0.05 * i) + ", \"prompt\": " + std::to_string(400 + 37 * i % 3000) +
+           ", \"generated\": " + std::to_string(50 + 13 * i % 400) + "}\n";
+  const std::string file = test::scratch() + "/planned.jsonl",
+                    question = " --requests " + file + " --slo-ttft 500ms --slo-tpot 33ms";
+  test::write_file(file, log);
+  const json::Value r = test::ask("plan serve llama-3.1-8b --hardware h100 --tp 1" + question);
+  const json::Value& plan = r["plans"][0];
+  const Count engines = plan["engines"];
+  REQUIRE(engines > 1);
+  CHECK(plan["serving"]["slo_met"] >= 0.95);
+  const std::string command = plan["command"];
+  CHECK(test::ask(command.substr(command.find(' ') + 1))["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
+  const json::Value fewer =
+      test::ask("serve llama-3.1-8b --hardware h100" + question +
+                (engines > 2 ? " --router least-loaded --replicas " + std::to_string(engines - 1) : ""));
+  CHECK(fewer["serving"]["slo_met"] < 0.95);
+  CHECK(r["front"].size() > 2);
+}
+
+TEST_CASE("of many engines 32 stand for all, and what they say of all is so many times theirs", "[plan][serve][cli]") {
+  const json::Value r = test::ask("plan serve llama-3.1-8b --hardware h100 --tp 1 --rate 400 --slo-ttft 1s --top 1");
+  const json::Value& plan = r["plans"][0];
+  REQUIRE(plan["engines"] > 32);
+  const double share = plan["simulated_share"];
+  CHECK(share == Approx(32.0 / plan["engines"].get<double>()).epsilon(1e-12));
+  const json::Value part = test::ask("serve llama-3.1-8b --hardware h100 --replicas 32 --router least-loaded --rate " +
+                                     std::to_string(400 * share))["serving"];
+  CHECK(share * plan["serving"]["throughput_req_s"].get<double>() ==
+        Approx(part["throughput_req_s"].get<double>()).epsilon(1e-4));
+  CHECK(plan["serving"]["kv_occupancy"] <= plan["serving"]["kv_occupancy_max"]);
+  const std::string command = plan["command"];
+  const json::Value whole = test::ask(command.substr(command.find(' ') + 1))["serving"];
+  CHECK(plan["serving"]["slo_met"].get<double>() == Approx(whole["slo_met"].get<double>()).margin(0.02));
+  CHECK(plan["serving"]["usd_per_1m_output"].get<double>() ==
+        Approx(whole["usd_per_1m_output"].get<double>()).epsilon(0.03));
+}
+
 TEST_CASE("a plan of a server that lacks something says what", "[plan][serve][cli]") {
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --rate 2") ==
         "llmcalc: 'llmcalc plan serve' needs limits: --slo-ttft TIME, --slo-tpot TIME or both\n");

@@ -60,6 +60,7 @@ TEST_CASE("times and numbers beyond what is simulated are refused", "[serve][cli
       "--duration at --rate 1000 gives 1e+09 requests, more than the 100000000 that are simulated at most; shorten it");
   refused(llama + "--rate 3 --slo-ttft 0",
           "--slo-ttft: expected a time above 0, which no answer is faster than, got \"0\"");
+  refused(llama + "--rate 3 --duration 0", "--duration: expected a time above 0, in which requests arrive, got \"0\"");
   refused(llama + "--users 3 --think-time 1e300s", "--think-time: expected a time of at most 1e9 s, got \"1e300s\"");
   refused(llama + "--rate 3 --arrivals gamma:1e9",
           "--arrivals: expected a standard deviation of at most 100 times the mean, got \"1e9\"");
@@ -72,6 +73,9 @@ TEST_CASE("limits of a server are possible ones", "[serve][cli]") {
         std::string("--percentile: expected a percentile above 0 and below 100: no limit can hold for none or be asked "
                     "of the worst of all, got \"") +
             p + "\"");
+  refused(llama + "--rate 3 --draft-tokens 2 --acceptance 0.8,0.6,0.5",
+          "--acceptance has 3 values for the 2 drafts of --draft-tokens; give at most one for each, the last holds for "
+          "all further ones");
   refused(llama + "--rate 3 --pools 0P2D",
           "--pools, engines for prompts: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   refused(llama + "--rate 3 --pools 2D", "--pools: expected engines for prompts and for answers as 2P6D, got \"2D\"");
@@ -99,6 +103,9 @@ TEST_CASE("a log that cannot be read is refused with the line", "[serve][cli]") 
   refused_log("column.csv", "arrival,prompt\n0,9\n", ": no column \"generated\"; it has arrival, prompt");
   refused_log("prefix.csv", "arrival,prompt,generated,prefix\n0,9,9,rules:20\n",
               ", line 2: a prefix of 20 tokens is longer than the prompt of 9");
+  refused_log(
+      "name.jsonl", "{\"arrival\": 0, \"prompt\": 9, \"generated\": 9, \"prefix\": \"a\"}\n",
+      ", line 1, \"prefix\", TOKENS or NAME:TOKENS: expected a whole number (8192, 8k, 8Ki, 300B, 3e11), got \"a\"");
   refused_log("long.csv", columns + "0,9,9\n1,131072,9\n",
               ", line 3: prompt and answer are 131081 tokens, and llama-3.1-8b was made for 131072");
   refused_log("late.jsonl", "{\"arrival\": 1e30, \"prompt\": 9, \"generated\": 9}\n",

@@ -161,6 +161,33 @@ TEST_CASE("a log is served alike from JSON Lines and CSV", "[serve][cli]") {
   CHECK(has(a["notes"].dump(), "id"));  // a field that is not used is named
 }
 
+TEST_CASE("a log as spreadsheets write it is served as any other", "[serve][cli]") {
+  const std::string plain = "arrival,prompt,generated\n0,700,30\n1,900,20\n",
+                    quoted = "\xEF\xBB\xBF\"arrival\",\"prompt\",\"generated\"\r\n\"0\",\"700\",\"30\"\r\n1,900,20\r\n",
+                    lines =
+                        "\xEF\xBB\xBF{\"arrival\": 0, \"prompt\": 700, \"generated\": 30}\n"
+                        "{\"arrival\": 1, \"prompt\": 900, \"generated\": 20}\n";
+  const auto served = [](const char* name, const std::string& log) {
+    test::write_file(test::scratch() + "/" + name, log);
+    return test::ask(llama + "--requests " + test::scratch() + "/" + name)["serving"];
+  };
+  const json::Value as_usual = served("plain.csv", plain);
+  CHECK(served("quoted.csv", quoted) == as_usual);
+  CHECK(served("marked.jsonl", lines) == as_usual);
+}
+
+TEST_CASE("sequences at once hold a shared prefix once", "[serve][cli]") {
+  const std::string run = llama + "--rate 2 --num-requests 300 --prompt 500 --shared-prefix 4000";
+  const Count shared = test::ask(run)["engine_memory"]["most_sequences"],
+              alone = test::ask(run + " --prefix-cache off")["engine_memory"]["most_sequences"];
+  CHECK(shared > 4 * alone);
+  // At a rate beyond the capacity as many are in progress as that, within what preemption leaves.
+  double most = 0;
+  for (const json::Value& sample : test::ask(run + "0")["timeline"])
+    most = std::max(most, sample["in_progress"].get<double>());
+  CHECK(most <= static_cast<double>(shared) * 1.1);
+}
+
 TEST_CASE("a server without room says which limit and what would help", "[serve][cli]") {
   const test::Ran r = test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1");
   CHECK(r.code == 0);

@@ -94,6 +94,17 @@ TEST_CASE("As many sequences at once as blocks hold, and no more than the engine
   CHECK(longest_sequence(rules, {}) == 15 * 16);
 }
 
+TEST_CASE("Blocks of a prefix that all sequences share are held once", "[engine-memory]") {
+  const SchedulerRules rules{.sequences = 100, .block_tokens = 16, .blocks = 40, .prefix_cache = true};
+  CHECK(shared_blocks(rules, 100) == 6);  // whole blocks
+  CHECK(most_sequences(rules, {}, 160) == 4);
+  CHECK(most_sequences(rules, {}, 160, 100) == 8);  // (40 - 6) / (10 - 6)
+  SchedulerRules without = rules;
+  without.prefix_cache = false;
+  CHECK(most_sequences(without, {}, 160, 100) == 4);
+  CHECK(most_sequences(rules, {}, 2000, 1000) == 0);
+}
+
 TEST_CASE("A cache of states alone holds sequences of any length", "[engine-memory]") {
   const SchedulerRules rules = of_states_alone({.sequences = 100, .prefix_cache = true}, 5);
   CHECK(longest_sequence(rules, {}) == any_length);

@@ -32,7 +32,18 @@ TEST_CASE("a table that is none is refused with its line and the reason", "[csv]
   CHECK(refused("a,b\n1,2,\n") == "x.csv, line 2: expected 2 cells, one for each of a, b, got 3");
   CHECK(refused("a,a\n1,2\n") == "x.csv, line 1: two columns are named \"a\"; leave one of them");
   CHECK(refused("a,\n1,2\n") == "x.csv, line 1: column 2 has no name");
-  CHECK(refused("a,b\n\"1\",2\n") == "x.csv, line 2: quotes are not read; names and numbers need none");
+  CHECK(refused("a,b\n\"1,2\n") == "x.csv, line 2: a quote does not end before a comma or the line's end");
+  CHECK(refused("a,b\n\"1\"2,2\n") == "x.csv, line 2: a quote does not end before a comma or the line's end");
+}
+
+TEST_CASE("a table as spreadsheets write it is read: a byte-order mark, cells in quotes", "[csv]") {
+  const CsvTable t("\xEF\xBB\xBF\"layer\",\"tokens\"\r\n\"q, \"\"k\"\"\",\"8\"\r\n\"\", 9 \r\n", "x.csv");
+  CHECK(t.columns() == std::vector<std::string>{"layer", "tokens"});
+  REQUIRE(t.size() == 2);
+  CHECK(t.text(0, 0) == "q, \"k\"");
+  CHECK(t.count(0, 1) == 8);
+  CHECK(t.text(1, 0).empty());
+  CHECK(t.count(1, 1) == 9);
 }
 
 TEST_CASE("cells that are no numbers are refused with their column", "[csv]") {

@@ -1,0 +1,99 @@
+// The most that a server answers: measured, by queueing theory, and within limits.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const std::string llama = "serve llama-3.1-8b --hardware h100 ";
+const std::string mixtral = "serve mixtral-8x7b --hardware h100 ";
+
+std::string rate_text(double rate) { return " --rate " + std::to_string(rate); }
+
+double capacity_of(const std::string& server, const std::string& traffic = " --rate 1 --num-requests 500") {
+  return test::ask(server + traffic)["serving"]["capacity_req_s"];
+}
+
+/// Requests that wait at a moment.
+double waiting_at(const json::Value& timeline, double t) {
+  for (const json::Value& sample : timeline)
+    if (sample["start_s"].get<double>() + sample["length_s"].get<double>() > t) return sample["waiting"];
+  return timeline.back()["waiting"];
+}
+
+/// By how much the queue grows while the second half of the requests comes, over their number.
+double growth(const std::string& server, double rate) {
+  constexpr double n = 20'000;
+  const json::Value timeline = test::ask(server + rate_text(rate) + " --num-requests 20000")["timeline"];
+  return (waiting_at(timeline, 0.98 * n / rate) - waiting_at(timeline, n / 2 / rate)) / (n / 2);
+}
+
+}  // namespace
+
+TEST_CASE("below its capacity no queue of a server grows, and above it one does", "[serve][capacity][cli]") {
+  const std::string server = GENERATE_COPY(values<std::string>(
+      {llama + "--max-seqs 128", llama + "--max-batched-tokens 512", llama + "--shared-prefix 2000 --prompt 500",
+       mixtral + "--tp 4 --shared-prefix 8000 --prompt 500 --max-seqs 256", mixtral + "--dp 4 --ep 4 --max-seqs 64",
+       llama + "--pp 2 --max-seqs 128"}));
+  CAPTURE(server);
+  const double capacity = capacity_of(server);
+  // Of 1.1 times the capacity a tenth of it waits: 0.1 / 1.1 of what comes.
+  CHECK(growth(server, 0.95 * capacity) < 0.02);
+  CHECK(growth(server, 1.1 * capacity) > 0.05);
+}
+
+TEST_CASE("the capacity of a server does not depend on the rate that is asked for", "[serve][capacity][cli]") {
+  for (const std::string& server :
+       {llama + "--max-batched-tokens 512", mixtral + "--tp 4 --shared-prefix 8000 --prompt 500"}) {
+    CAPTURE(server);
+    const double capacity = capacity_of(server);
+    for (const double part : {0.3, 0.9, 3.0})
+      CHECK(capacity_of(server, rate_text(part * capacity) + " --num-requests 2000") == Approx(capacity).epsilon(0.01));
+  }
+}
+
+TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve][steady-state][cli]") {
+  for (const std::string& server :
+       {llama, llama + "--max-batched-tokens 512", llama + "--max-batched-tokens 256 --prompt 200 --generate 50",
+        std::string("serve qwen3-0.6b --hardware h100 --max-batched-tokens 512"),
+        mixtral + "--tp 4 --max-batched-tokens 512", llama + "--shared-prefix 2000 --prompt 500",
+        mixtral + "--tp 4 --shared-prefix 8000 --prompt 500", llama + "--lengths lognormal:2",
+        mixtral + "--dp 8 --ep 8 --lengths lognormal:2", llama + "--max-seqs 8", llama + "--max-chunk 128",
+        llama + "--draft-tokens 2 --acceptance 0.7", llama + "--batching prompts-first"}) {
+    CAPTURE(server);
+    const json::Value r = test::ask(server + " --rate 1 --num-requests 3000");
+    CHECK(r["steady_state"]["capacity_req_s"].get<double>() ==
+          Approx(r["serving"]["capacity_req_s"].get<double>()).epsilon(0.125));
+  }
+}
+
+TEST_CASE("the load that a server names instead keeps its limits, and is no more than its capacity",
+          "[serve][capacity][cli]") {
+  const std::string limits = " --slo-ttft 200ms --slo-tpot 30ms";
+  for (const std::string& load : {std::string("--rate 9.6"), std::string("--rate 10.3"), std::string("--users 400"),
+                                  std::string("--rate 30 --pools 1P1D")}) {
+    CAPTURE(load);
+    const json::Value r = test::ask(llama + load + limits);
+    REQUIRE(r["serving"]["slo_met"] < 0.95);
+    const std::string text = r["verdict"][1], label = "instead: ";
+    REQUIRE(text.starts_with(label));
+    const double most = std::stod(text.substr(label.size()));
+    const bool users = load.find("users") != std::string::npos;
+    if (!users) CHECK(most <= r["serving"]["capacity_req_s"].get<double>());
+    const std::string rest = load.find("--pools") == std::string::npos ? "" : " --pools 1P1D";
+    const std::string at = users ? "--users " + std::to_string(static_cast<int>(most)) : rate_text(most);
+    CHECK(test::ask(llama + at + rest + limits)["serving"]["slo_met"] >= 0.95);
+    const std::string more =
+        users ? "--users " + std::to_string(static_cast<int>(1.1 * most) + 1) : rate_text(1.1 * most);
+    CHECK(test::ask(llama + more + rest + limits)["serving"]["slo_met"] < 0.95);
+  }
+}
+
+TEST_CASE("the duty cycle is the share of the capacity that is used", "[serve][capacity][cli]") {
+  const json::Value s = test::ask(llama + "--rate 3 --num-requests 3000")["serving"];
+  CHECK(s["duty_cycle"].get<double>() * s["capacity_req_s"].get<double>() ==
+        Approx(s["throughput_req_s"].get<double>()).epsilon(1e-12));
+  CHECK(s["duty_cycle"].get<double>() == Approx(0.3).margin(0.05));
+}
