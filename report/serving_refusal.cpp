@@ -14,26 +14,26 @@ namespace llmcalc {
 namespace {
 
 /// One option that would make room; `family`: of models whose checkpoints come in that format.
-struct Remedy {
+struct EngineChange {
   std::string_view flag, value, family = {};
 };
-constexpr std::array remedies{Remedy{"--tp", "2"},
-                              Remedy{"--tp", "4"},
-                              Remedy{"--tp", "8"},
-                              Remedy{"--tp", "16"},
-                              Remedy{"--pp", "2"},
-                              Remedy{"--pp", "4"},
-                              Remedy{"--pp", "8"},
-                              Remedy{"--offload", "weights:0.5"},
-                              Remedy{"--weight-precision", "experts=mxfp4", "gpt-oss"},
-                              Remedy{"--weight-precision", "fp8"},
-                              Remedy{"--weight-precision", "awq"},
-                              Remedy{"--kv-precision", "fp8"},
-                              Remedy{"--max-seqs", "64"},
-                              Remedy{"--memory-utilization", "0.95"}};
+constexpr std::array engine_changes{EngineChange{"--tp", "2"},
+                              EngineChange{"--tp", "4"},
+                              EngineChange{"--tp", "8"},
+                              EngineChange{"--tp", "16"},
+                              EngineChange{"--pp", "2"},
+                              EngineChange{"--pp", "4"},
+                              EngineChange{"--pp", "8"},
+                              EngineChange{"--offload", "weights:0.5"},
+                              EngineChange{"--weight-precision", "experts=mxfp4", "gpt-oss"},
+                              EngineChange{"--weight-precision", "fp8"},
+                              EngineChange{"--weight-precision", "awq"},
+                              EngineChange{"--kv-precision", "fp8"},
+                              EngineChange{"--max-seqs", "64"},
+                              EngineChange{"--memory-utilization", "0.95"}};
 
 /// Whether the engine has room with that option instead.
-bool has_room_with(const Request& r, const Remedy& remedy) {
+bool has_room_with(const Request& r, const EngineChange& remedy) {
   try {
     Request one = r;
     give(one, *find_option(remedy.flag), remedy.value);
@@ -49,7 +49,7 @@ bool has_room_with(const Request& r, const Remedy& remedy) {
 std::vector<std::string> what_helps(const Request& r) {
   std::vector<std::string> all;
   std::string_view last;
-  for (const Remedy& remedy : remedies) {
+  for (const EngineChange& remedy : engine_changes) {
     if (remedy.flag == last || !r.model.name.starts_with(remedy.family) || !has_room_with(r, remedy)) continue;
     last = remedy.flag;
     all.push_back(fmt::format("{} {}", remedy.flag, remedy.value));
