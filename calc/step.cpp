@@ -293,18 +293,24 @@ Pipeline pipeline_of(const Plan& plan, const Layout& layout) {
           .micro_batches = micro_batches(plan, layout)};
 }
 
-Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
-  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
+RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
   const Pipeline p = pipeline_of(plan, layout);
-  return balanced(prices.kinds, p.ranks > 1 ? row_costs(rows, prices.kinds) : RowCosts{}, p);
+  return p.ranks == 1 ? RowCosts{} : row_costs(prices, rows, layout, micro_batches_per_direction(p));
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs) {
+  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
+  return balanced(prices.kinds, costs, pipeline_of(plan, layout));
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
+  return partition(prices, plan, layout, row_costs(prices, plan, layout, rows));
 }
 
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
   if (cluster.device.bandwidth.value > 0)
-    return partition(prices, plan, layout, row_times(prices, plan, layout, cluster, Efficiency::full));
-  const Pipeline p = pipeline_of(plan, layout);
-  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
-  return balanced(prices.kinds, row_costs(prices), p);
+    return partition(prices, plan, layout, row_times(prices, plan, layout, cluster, leading(prices)));
+  return partition(prices, plan, layout, row_costs(prices));
 }
 
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -323,7 +329,8 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
   e.estimated = prices.estimated;
   e.tokens = mul(plan.global_batch, plan.seq);
   const RowTimes rows = row_times(prices, plan, layout, cluster, Efficiency::full);
-  e.partition = partition(prices, plan, layout, rows);
+  const RowTimes used = e.estimated ? row_times(prices, plan, layout, cluster, Efficiency::estimated) : rows;
+  e.partition = partition(prices, plan, layout, used);
   const Stage s = fullest_stage(prices, plan, layout, e.partition, cluster.device.achieved.overhead);
   e.flops = training_flops(prices, plan, e.partition);
   e.memory = s.memory;
@@ -332,8 +339,7 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
     return step_spent(prices, plan, layout, cluster, e.partition, t, rates, room);
   };
   e.estimate = e.bound = at(rows, Efficiency::full);
-  if (e.estimated)
-    e.estimate = at(row_times(prices, plan, layout, cluster, Efficiency::estimated), Efficiency::estimated);
+  if (e.estimated) e.estimate = at(used, Efficiency::estimated);
   return e;
 }
 

@@ -120,7 +120,7 @@ void put_step(Timeline& timeline, const Request& r) {
   const Cluster& cluster = r.hardware->cluster;
   const Prices prices = price(r.model.arch, r.plan, r.layout, cluster.device);
   const Partition cut = partition(prices, r.plan, r.layout, cluster);
-  const Efficiency e = prices.estimated ? Efficiency::estimated : Efficiency::full;
+  const Efficiency e = leading(prices);
   PipelineTasks tasks;
   add_step(timeline, tasks, step_seconds(prices, r.plan, r.layout, cluster, cut, e));
 }
