@@ -56,6 +56,7 @@ struct Stage {
 
 struct TrainEstimate {
   Memory memory;  ///< of the fullest stage
+  Bytes host{};   ///< of the stage whose devices have most on the host
   Count fullest = 0;
   Partition partition;
   TrainingFlops flops;  ///< of one micro-batch, whole model
@@ -119,6 +120,9 @@ Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const 
 /// The stage whose peak is the highest; the first of several.
 Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
                     Bytes process = {});
+
+/// Bytes on the host of a device of the stage that has most there; 0 without offload.
+Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition);
 
 /// Runs an automatic schedule in the order by which its memory is counted: that of layers whose forward and two
 /// gradients take equal times. The room holds its slots afterwards, without rounds that repeat.
