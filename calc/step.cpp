@@ -46,6 +46,7 @@ class StepClock {
       parts.reductions += reduced;
       parts.gathers += gathered;
       parts.others += sums[Part::dp] + update[Part::dp];
+      parts.table += sums[Part::pp];
       add_waits(r, parts);
       all += work;
       all += rest;
@@ -54,7 +55,7 @@ class StepClock {
     const Seconds step = end_of_step(m, visit, [&](Seconds on_host) { all[Part::offload] += on_host; });
     const double share = 1 / static_cast<double>(pipeline_.ranks);
     all = share * all;
-    for (Seconds* mean : {&parts.reductions, &parts.gathers, &parts.others, &parts.waits, &parts.sending})
+    for (Seconds* mean : {&parts.reductions, &parts.gathers, &parts.others, &parts.waits, &parts.sending, &parts.table})
       *mean = share * *mean;
     Seconds behind;
     for (const Seconds work : works) behind += busiest - work;
@@ -272,8 +273,9 @@ class StepClock {
       all[p] += s;
       waiting = waiting - s;
     };
+    parts.left_for_pp = waiting;
     book(Part::pp, pipelined - unsent);
-    parts.rest = waiting;
+    parts.left_for_imbalance = waiting;
     book(Part::imbalance, more);
     all[Part::bubble] = waiting;
     return all;

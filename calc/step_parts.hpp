@@ -9,7 +9,8 @@ namespace llmcalc {
 
 struct StepParts {
   std::vector<Seconds> work{};  ///< of every rank of a pipeline: its micro-batches
-  Seconds rest{};               ///< of the step, besides all other parts, before Part::imbalance takes its own
+  /// Of the step, besides all parts but waits in the pipeline: what is left for Part::pp, and then for Part::imbalance.
+  Seconds left_for_pp{}, left_for_imbalance{};
 
   // Of Part::dp, means over the ranks:
   Seconds gathers{};     ///< the first forward waits for weights
@@ -19,6 +20,7 @@ struct StepParts {
 
   // Of Part::pp:
   Seconds sending{};          ///< slots that wait for their message, the mean over the ranks
+  Seconds table{};            ///< gradients of a token table that first and last stage share, the mean
   Seconds pipelined, unsent;  ///< the pipeline with messages, and without
 };
 

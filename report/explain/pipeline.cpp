@@ -24,6 +24,9 @@ StepParts wait_parts(S s) {
 
 Symbol time_symbol(const char* name, const char* meaning, Seconds t) { return {name, meaning, number_text(t.value)}; }
 
+/// Seconds of which others are taken: more digits than a number needs by itself, since those in front cancel.
+std::string to_subtract(Seconds t) { return fmt::format("{:.20g}", t.value); }
+
 /// Adds a term to a sum where it is not zero.
 void add_term(Formula& f, const Symbol& symbol) {
   if (symbol.value == "0") return;
@@ -33,6 +36,13 @@ void add_term(Formula& f, const Symbol& symbol) {
 Formula zero_if_empty(Formula f) {
   if (f.expression.empty()) f.expression = "0";
   return f;
+}
+
+/// A wait takes no more than is left of the step, and none of what rounding leaves.
+void cap(Formula& f, Seconds value, Seconds left) {
+  if (value <= left) return;
+  f.own.push_back(time_symbol("t_left", "the step less all parts before, s", std::max(left, Seconds())));
+  f.expression = fmt::format("min({}, t_left)", f.expression);
 }
 
 /// The stage that memory is told of.
@@ -58,10 +68,15 @@ Formula stage_messages(S s) {
   Formula f;
   add_term(
       f, time_symbol("t_slot", "slots that wait until their message is sent, the mean over the stages, s", p.sending));
+  add_term(f, time_symbol("t_tab", "gradients of the token table that two stages share, the mean over the stages, s",
+                          p.table));
   if (p.pipelined > p.unsent) {
-    f.expression += f.expression.empty() ? "t_with - t_without" : " + t_with - t_without";
-    f.own.push_back(time_symbol("t_with", "the pipeline of all micro-batches, s", p.pipelined));
-    f.own.push_back(time_symbol("t_without", "the same if messages took no time, s", p.unsent));
+    Formula waits{"t_with - t_without",
+                  {{"t_with", "the pipeline of all micro-batches, s", to_subtract(p.pipelined)},
+                   {"t_without", "the same if messages took no time, s", to_subtract(p.unsent)}}};
+    cap(waits, p.pipelined - p.unsent, p.left_for_pp);
+    f.expression += (f.expression.empty() ? "" : " + ") + waits.expression;
+    f.own.insert(f.own.end(), waits.own.begin(), waits.own.end());
   }
   return zero_if_empty(std::move(f));
 }
@@ -75,15 +90,12 @@ Formula waiting_for_slowest(S s) {
     const std::string name = fmt::format("w_{}", r + 1);
     all += (all.empty() ? "" : ", ") + name;
     sum += (sum.empty() ? "" : " + ") + name;
-    f.own.push_back(
-        {name, fmt::format("work of stage {} in all micro-batches, s", r + 1), number_text(p.work[r].value)});
+    f.own.push_back({name, fmt::format("work of stage {} in all micro-batches, s", r + 1), to_subtract(p.work[r])});
     busiest = std::max(busiest, p.work[r]);
   }
   for (const Seconds w : p.work) behind += busiest - w;
   f.expression = fmt::format("max({}) - ({})/P", all, sum);
-  if (1 / static_cast<double>(p.work.size()) * behind <= p.rest) return f;
-  f.own.push_back(time_symbol("t_rest", "the step less all other parts, s", std::max(p.rest, Seconds())));
-  f.expression = fmt::format("min({}, t_rest)", f.expression);
+  cap(f, 1 / static_cast<double>(p.work.size()) * behind, p.left_for_imbalance);
   return f;
 }
 

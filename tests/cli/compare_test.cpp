@@ -84,7 +84,7 @@ TEST_CASE("searches are compared by their best plans", "[compare][cli]") {
 TEST_CASE("the other side can be of another model", "[compare][cli]") {
   const json::Value c = compared("train gpt2 --hardware h100", "gpt2-medium --micro-batch 2");
   CHECK(c["sides"][0] == test::ask("train gpt2 --hardware h100"));
-  CHECK(c["sides"][1]["model"]["name"] == "gpt2-medium");
+  CHECK(c["sides"][1]["model"]["name"] == "gpt-2-355m");
   CHECK(c["sides"][1]["inputs"]["micro_batch"] == 2);
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("ranks of an expert are lowered before those of experts", "[cli]") {
   works(moe + "--tp 4 --ep 8 --etp 1 --sp");
   const std::string alone = "train mixtral-8x7b --hardware h100 ";
   refused(
-      alone + "--tp 2 --sp --ep 8 --etp 2",
+      alone + "--tp 2 --sp --ep 8",
       "--ep 8 x --etp 2 does not divide --tp x --cp x --dp = 2, from which experts take their ranks; give --dp 8, or "
       "leave out --ep");
   works(alone + "--tp 2 --sp --ep 8 --dp 8");

@@ -503,11 +503,14 @@ TEST_CASE("a measured step that no device can do is said, and all parts of a pla
       "--measured-tokens-per-s ";
   const json::Value fast = test::ask(plan + "500k"), slow = test::ask(plan + "250k");
   CHECK(fast["plans"][0]["step"]["mfu"] > 1);
-  CHECK(fast["notes"][0].get<std::string>().find("no device is as fast as the measured step says") !=
-        std::string::npos);
+  const auto is_doubted = [](const json::Value& report) {
+    return std::any_of(report["notes"].begin(), report["notes"].end(), [](const json::Value& n) {
+      return n.get<std::string>().find("no device is as fast as the measured step says") != std::string::npos;
+    });
+  };
+  CHECK(is_doubted(fast));
   CHECK(slow["plans"][0]["step"]["mfu"] < 1);
-  for (const json::Value& n : slow["notes"])
-    CHECK(n.get<std::string>().find("no device is as fast") == std::string::npos);
+  CHECK_FALSE(is_doubted(slow));
   for (const json::Value& v : {fast, slow}) {
     const json::Value& step = v["plans"][0]["step"];
     double limited = 0;
