@@ -72,9 +72,12 @@ struct Achieved {
   BytesPerSecond cache;   ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };
 
-/// The host of a device: the way there, in each direction, and its memory, each the device's own share; 0: not known.
+/// The host of a device: the way there, in each direction, the bandwidth of its memory and the bytes there, each the
+/// device's own share; 0: not known.
 struct HostSide {
   BytesPerSecond link, memory;
+  Bytes capacity{};
+  constexpr bool holds(Bytes b) const { return capacity == Bytes() || b <= capacity; }
 };
 
 struct Device {

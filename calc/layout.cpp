@@ -154,6 +154,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
   if (mul(l.tp, l.cp, l.dp) % mul(l.ep, widths) != 0) return LayoutFlaw::expert_ranks;
   if (!arch.has_experts()) return LayoutFlaw::none;
   if (l.expert_load.numerator < l.expert_load.denominator) return LayoutFlaw::expert_load;
+  if (l.ep > 1 && l.expert_load.numerator > mul(l.ep, l.expert_load.denominator)) return LayoutFlaw::expert_load;
   const bool apart = l.ep > 1 || widths != l.tp;
   return apart && l.tp > 1 && !l.sp ? LayoutFlaw::expert_tokens : LayoutFlaw::none;
 }

@@ -168,7 +168,7 @@ enum class LayoutFlaw : std::uint8_t {
   experts,          ///< the expert-parallel ranks do not divide the experts, or there are none
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
   expert_tokens,    ///< experts on ranks of their own, and tensor without sequence parallelism: tokens are not divided
-  expert_load,      ///< the most loaded rank has less than the mean
+  expert_load,      ///< the most loaded rank has less than the mean, or more than all ranks have
   expert_nodes      ///< the nodes to which a token may go have fewer experts than it is sent to
 };
 LayoutFlaw flaw(const Arch& arch, const Layout& l);

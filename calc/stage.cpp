@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "calc/pipeline/in_flight.hpp"
-#include "calc/train.hpp"
+#include "calc/stage_chunks.hpp"
 
 namespace llmcalc {
 namespace {
@@ -29,20 +29,27 @@ void count_kept(const Prices& prices, const Plan& plan, const Pipeline& p, const
     most_kept(p, rank, all, lent);
 }
 
-Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
-                 Bytes process, const MakespanRoom& room) {
-  const Pipeline p = pipeline_of(plan, layout);
+using HeldChunks = InPlace<ChunkInFlight, most_chunks>;
+HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p, const Partition& partition,
+                       Count rank, const MakespanRoom& room) {
   KeptCounts counts;
   count_kept(prices, plan, p, partition, rank, room, counts);
-  InPlace<ChunkInFlight, most_chunks> held;
-  Stage s{.rank = rank, .layers = 0, .memory = {}};
+  HeldChunks held;
   for (Count i = 0; i < p.chunks; ++i) {
-    const ModelChunk c = partition[model_chunk(p, rank, i)];
     const KeptCount& n = counts[static_cast<std::size_t>(i)];
-    held.push({.chunk = c, .micro_batches = n.activations, .for_weights = n.for_weights});
-    s.layers += c.layers();
-    s.in_flight = add(s.in_flight, add(n.activations, n.for_weights));
-    s.for_weights = add(s.for_weights, n.for_weights);
+    held.push({partition[model_chunk(p, rank, i)], n.activations, n.for_weights});
+  }
+  return held;
+}
+
+Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
+                 Bytes process, const MakespanRoom& room) {
+  const HeldChunks held = held_chunks(prices, plan, pipeline_of(plan, layout), partition, rank, room);
+  Stage s{.rank = rank, .layers = 0, .memory = {}};
+  for (const ChunkInFlight& c : held) {
+    s.layers += c.chunk.layers();
+    s.in_flight = add(s.in_flight, add(c.micro_batches, c.for_weights));
+    s.for_weights = add(s.for_weights, c.for_weights);
   }
   s.memory = stage_memory(prices, plan, layout, {held.begin(), held.size()}, process);
   return s;
@@ -88,6 +95,24 @@ Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout
         s.memory.peak > fullest.memory.peak)
       fullest = s;
   return fullest;
+}
+
+std::vector<ChunkInFlight> chunks_in_flight(const Prices& prices, const Plan& plan, const Layout& layout,
+                                            const Partition& partition, Count rank) {
+  const Pipeline p = pipeline_of(plan, layout);
+  if (p.ranks == 1) return {{partition[0]}};
+  MakespanRoom room;
+  if (automatic(p.schedule)) run_automatic(p, partition, room);
+  const HeldChunks held = held_chunks(prices, plan, p, partition, rank, room);
+  return {held.begin(), held.end()};
+}
+
+Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition) {
+  if (!plan.offload.any()) return {};
+  Bytes most;
+  for (Count r = 0; r < pipeline_of(plan, layout).ranks; ++r)
+    most = std::max(most, stage(prices, plan, layout, partition, r).memory.host);
+  return most;
 }
 
 }  // namespace llmcalc

@@ -4,7 +4,7 @@
 
 #include "calc/pipeline/bound.hpp"
 #include "calc/rank_end.hpp"
-#include "calc/train.hpp"
+#include "calc/step_parts.hpp"
 
 namespace llmcalc {
 namespace {
@@ -25,19 +25,29 @@ class StepClock {
         pipeline_(pipeline_of(plan, layout)),
         end_(prices, plan, layout, cluster, e, pipeline_) {}
 
-  /// Seconds by part, the mean over the ranks.
+  /// Seconds by part, the mean over the ranks; and what they are made of.
   Spent run() {
-    if (pipeline_.ranks == 1) return run_alone();
+    StepParts unused;
+    return run(unused);
+  }
+  Spent run(StepParts& parts) {
+    if (pipeline_.ranks == 1) return run_alone(parts);
     price_chunks();
     const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
-    Seconds busiest, worked;
+    Seconds busiest;
+    InPlace<Seconds, max_layers> works;
     Spent all;
     const auto visit = [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
       const Spent work = work_of(r);
-      busiest = std::max(busiest, work.total());
-      worked += work.total();
+      busiest = std::max(busiest, works.push(work.total()));
+      const Seconds reduced = end - last_backward(r, m), gathered = first_wait(r, m);
       Spent rest = sums;
-      rest[Part::dp] += end - last_backward(r, m) + first_wait(r, m);
+      rest[Part::dp] += reduced + gathered;
+      parts.reductions += reduced;
+      parts.gathers += gathered;
+      parts.others += sums[Part::dp] + update[Part::dp];
+      parts.table += sums[Part::pp];
+      add_waits(r, parts);
       all += work;
       all += rest;
       all += update;
@@ -45,12 +55,25 @@ class StepClock {
     const Seconds step = end_of_step(m, visit, [&](Seconds on_host) { all[Part::offload] += on_host; });
     const double share = 1 / static_cast<double>(pipeline_.ranks);
     all = share * all;
-    return with_waiting(all, step, busiest - share * worked, m.total);
+    for (Seconds* mean : {&parts.reductions, &parts.gathers, &parts.others, &parts.waits, &parts.sending, &parts.table})
+      *mean = share * *mean;
+    Seconds behind;
+    for (const Seconds work : works) behind += busiest - work;
+    return with_waiting(all, step, share * behind, m.total, parts);
+  }
+
+  /// What the waits are made of.
+  StepParts parts() {
+    StepParts p;
+    run(p);
+    for (Count r = 0; r < pipeline_.ranks && pipeline_.ranks > 1; ++r) p.work.push_back(work_of(r).total());
+    return p;
   }
 
   /// Seconds in all: what the parts of run() add up to, but for rounding.
   Seconds seconds() {
-    if (pipeline_.ranks == 1) return run_alone().total();
+    StepParts unused;
+    if (pipeline_.ranks == 1) return run_alone(unused).total();
     price_chunks();
     const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
     return end_of_step(
@@ -59,7 +82,7 @@ class StepClock {
 
  private:
   /// Without a pipeline micro-batches follow one another.
-  Spent run_alone() {
+  Spent run_alone(StepParts& parts) {
     const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
     const Seconds one = s.forward + s.backward_input + s.backward_weight;
     const Seconds gathered = exposed(s.gather, s.gathering);
@@ -69,8 +92,13 @@ class StepClock {
     const Spent sums = end_.sums(rows);
     Spent all = work_of(0);
     all += sums;
-    all += end_.update(rows);
-    all[Part::dp] += gathered + exposed(s.reduction, summed);
+    const Spent update = end_.update(rows);
+    all += update;
+    parts.gathers = gathered;
+    parts.reductions = exposed(s.reduction, summed);
+    parts.others = sums[Part::dp] + update[Part::dp];
+    all[Part::dp] += parts.gathers + parts.reductions;
+    add_waits(0, parts);
     if (!offloads_) return all;
     const RankSummed end = then(s, last, {});
     all[Part::offload] += on_host(rows, std::max(Seconds(), landed(end) - network_end(end) - sums.total()));
@@ -181,6 +209,14 @@ class StepClock {
     all[Part::ep] = std::max(Seconds(), all[Part::ep] - saved_by_pairs(pipeline_, times({}), rank));
     return all;
   }
+  /// Adds the waits of a rank's micro-batches.
+  void add_waits(Count rank, StepParts& parts) const {
+    const auto n = static_cast<double>(micro_batches_per_direction(pipeline_));
+    for_each_chunk(rank, [&](Count q, Count) {
+      parts.waits += n * seconds_of(q).waiting;
+      parts.sending += n * (2 * seconds_of(q).sending);
+    });
+  }
   Spent spent_in(const ModelChunk& c) const {
     Spent all;
     const auto add = [&](const RowTime& t, Count layers) {
@@ -227,15 +263,19 @@ class StepClock {
   }
 
   /// Adds the waiting: for messages, for the rank that has the most to do more than the mean, and the rest of the step.
-  Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined) {
+  Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined, StepParts& parts) {
     const Seconds unsent = makespan(pipeline_, times({}), room_.pipeline).total;
+    parts.pipelined = pipelined;
+    parts.unsent = unsent;
     Seconds waiting = step - all.total();
     const auto book = [&](Part p, Seconds s) {
       s = std::clamp(s, Seconds(), std::max(waiting, Seconds()));
       all[p] += s;
       waiting = waiting - s;
     };
+    parts.left_for_pp = waiting;
     book(Part::pp, pipelined - unsent);
+    parts.left_for_imbalance = waiting;
     book(Part::imbalance, more);
     all[Part::bubble] = waiting;
     return all;
@@ -293,23 +333,34 @@ Pipeline pipeline_of(const Plan& plan, const Layout& layout) {
           .micro_batches = micro_batches(plan, layout)};
 }
 
-Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
-  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
+RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
   const Pipeline p = pipeline_of(plan, layout);
-  return balanced(prices.kinds, p.ranks > 1 ? row_costs(rows, prices.kinds) : RowCosts{}, p);
+  return p.ranks == 1 ? RowCosts{} : row_costs(prices, rows, layout, micro_batches_per_direction(p));
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs) {
+  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
+  return balanced(prices.kinds, costs, pipeline_of(plan, layout));
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
+  return partition(prices, plan, layout, row_costs(prices, plan, layout, rows));
 }
 
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
   if (cluster.device.bandwidth.value > 0)
-    return partition(prices, plan, layout, row_times(prices, plan, layout, cluster, Efficiency::full));
-  const Pipeline p = pipeline_of(plan, layout);
-  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
-  return balanced(prices.kinds, row_costs(prices), p);
+    return partition(prices, plan, layout, row_times(prices, plan, layout, cluster, leading(prices)));
+  return partition(prices, plan, layout, row_costs(prices));
 }
 
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
   return StepClock(prices, plan, layout, cluster, partition, rows, e, room).run();
+}
+
+StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).parts();
 }
 
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -323,17 +374,18 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
   e.estimated = prices.estimated;
   e.tokens = mul(plan.global_batch, plan.seq);
   const RowTimes rows = row_times(prices, plan, layout, cluster, Efficiency::full);
-  e.partition = partition(prices, plan, layout, rows);
+  const RowTimes used = e.estimated ? row_times(prices, plan, layout, cluster, Efficiency::estimated) : rows;
+  e.partition = partition(prices, plan, layout, used);
   const Stage s = fullest_stage(prices, plan, layout, e.partition, cluster.device.achieved.overhead);
   e.flops = training_flops(prices, plan, e.partition);
   e.memory = s.memory;
   e.fullest = s.rank;
+  e.host = most_on_host(prices, plan, layout, e.partition);
   const auto at = [&](const RowTimes& t, Efficiency rates) {
     return step_spent(prices, plan, layout, cluster, e.partition, t, rates, room);
   };
   e.estimate = e.bound = at(rows, Efficiency::full);
-  if (e.estimated)
-    e.estimate = at(row_times(prices, plan, layout, cluster, Efficiency::estimated), Efficiency::estimated);
+  if (e.estimated) e.estimate = at(used, Efficiency::estimated);
   return e;
 }
 

@@ -56,6 +56,7 @@ struct Stage {
 
 struct TrainEstimate {
   Memory memory;  ///< of the fullest stage
+  Bytes host{};   ///< of the stage whose devices have most on the host
   Count fullest = 0;
   Partition partition;
   TrainingFlops flops;  ///< of one micro-batch, whole model
@@ -99,8 +100,17 @@ StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
 
-/// The layers of every chunk: as stated in the layout, else balanced by the seconds at full efficiency, or by FLOPs
-/// where no device is given.
+/// The rates that lead a report: the estimate's where there is one.
+constexpr Efficiency leading(const Prices& prices) {
+  return prices.estimated ? Efficiency::estimated : Efficiency::full;
+}
+
+/// What the layers of a plan cost by the seconds of a micro-batch; and the layers of every chunk by these.
+RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs);
+/// The layers of every chunk: as stated in the layout, else balanced by seconds at the rates that lead a report (the
+/// estimate's where there is one; the bound has the same chunks), or by FLOPs where no device is given. `rows`: at
+/// those rates.
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 
@@ -110,6 +120,9 @@ Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const 
 /// The stage whose peak is the highest; the first of several.
 Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
                     Bytes process = {});
+
+/// Bytes on the host of a device of the stage that has most there; 0 without offload.
+Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition);
 
 /// Runs an automatic schedule in the order by which its memory is counted: that of layers whose forward and two
 /// gradients take equal times. The room holds its slots afterwards, without rounds that repeat.

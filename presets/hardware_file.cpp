@@ -154,6 +154,7 @@ void read_host(Sheet& s) {
   const Object host = s.file.object("host");
   if (host.has("bandwidth")) side.link = s.quantity(host, "bandwidth", "host.bandwidth", parse_rate);
   if (host.has("memory")) side.memory = s.quantity(host, "memory", "host.memory", parse_rate);
+  if (host.has("capacity")) side.capacity = s.quantity(host, "capacity", "host.capacity", parse_bytes);
   host.text_or("type", "");
   host.refuse_unread();
 }

@@ -124,6 +124,33 @@ std::string subject(const json::Value& report) {
   return s;
 }
 
+/// Whether a report is of a search for plans.
+bool is_search(const json::Value& report) { return report["command"] == "plan"; }
+
+/// Throws InputError where two searches have nothing to compare.
+void check_plans(const Side& first, const Side& s) {
+  for (const Side* side : {&first, &s})
+    if (!side->report.contains("plans") || side->report["plans"].empty())
+      throw InputError(fmt::format("{} has no plan to compare; search with more GPUs, or other options", side->name));
+  if (first.report["plans"][0].contains("step") != s.report["plans"][0].contains("step"))
+    throw InputError(
+        fmt::format("{} and {} are plans of training and of serving; compare two of one kind", first.name, s.name));
+}
+
+/// A search as the report of its best plan: its sections, and its layout among the inputs. Others as they are.
+Side of_best_plan(Side s) {
+  if (!is_search(s.report)) return s;
+  const json::Value best = s.report["plans"][0];
+  for (const auto& [key, value] : best.items()) {
+    if (!value.is_object()) continue;
+    if (key == "inputs" || key == "layout")
+      s.report["inputs"].update(value);
+    else
+      s.report[key] = value;
+  }
+  return s;
+}
+
 void check_sides(const std::vector<Side>& sides) {
   for (const Side& s : sides) {
     if (!s.report.is_object() || !s.report.contains("command") || !s.report.contains("llmcalc"))
@@ -132,6 +159,7 @@ void check_sides(const std::vector<Side>& sides) {
     if (mine != first)
       throw InputError(fmt::format("{} is of 'llmcalc {}' and {} of 'llmcalc {}'; compare reports of one command",
                                    sides[0].name, first, s.name, mine));
+    if (is_search(s.report)) check_plans(sides[0], s);
   }
 }
 
@@ -190,12 +218,16 @@ void add_sentences(Report& r, const Side& a, const Side& b) {
 
 }  // namespace
 
-Report compare(const std::vector<Side>& sides) {
-  check_sides(sides);
+Report compare(const std::vector<Side>& reports) {
+  check_sides(reports);
   Report r;
   r.command = "compare";
   Grid all{.key = "sides", .title = "", .columns = {}, .rows = {}};
-  for (const Side& s : sides) all.json.push_back(s.report);
+  std::vector<Side> sides;
+  for (const Side& s : reports) {
+    all.json.push_back(s.report);
+    sides.push_back(of_best_plan(s));
+  }
   r.grids.push_back(std::move(all));
   for (std::size_t i = 1; i < sides.size(); ++i) {
     const Side &a = sides[0], &b = sides[i];

@@ -16,7 +16,8 @@ struct Side {
 };
 
 /// Every quantity in which the sides differ, the first against each of the others, with the parts that make up the
-/// difference of a sum. Throws InputError where a side is no report, or one of another command.
-Report compare(const std::vector<Side>& sides);
+/// difference of a sum. A search stands for the best of its plans. Throws InputError where a side is no report, or one
+/// of another command, or a search without plans.
+Report compare(const std::vector<Side>& reports);
 
 }  // namespace llmcalc

@@ -36,12 +36,13 @@ std::string pipeline_sentence(const Request& r, const Pipeline& p) {
     case PipelineFlaw::ranks:
       break;
     case PipelineFlaw::odd_ranks:
-      return fmt::format("--schedule {} pairs the first rank with the last, and --pp {} is odd; give --pp {}", schedule,
-                         p.ranks, enough(p));
+      return fmt::format("--schedule {} pairs the first rank with the last, and --pp {} is odd; give {}", schedule,
+                         p.ranks, even_ranks(r, p));
     case PipelineFlaw::chunks: {
       constexpr std::array usual{"two or more chunks", "one chunk", "two chunks"};
-      return fmt::format("--schedule {} has {} of layers per rank, got --chunks {}; give --chunks {}", schedule,
-                         usual[static_cast<std::size_t>(fixed_chunks(p.schedule))], p.chunks, enough(p));
+      return fmt::format("--schedule {} has {} of layers per rank, got --chunks {}; give {}", schedule,
+                         usual[static_cast<std::size_t>(fixed_chunks(p.schedule))], p.chunks,
+                         chunks_of_schedule(r, enough(p)));
     }
     case PipelineFlaw::micro_batches:
     case PipelineFlaw::odd_micro_batches:
@@ -122,6 +123,11 @@ void check_layout(const Request& r) {
     case LayoutFlaw::expert_tokens:
       throw InputError("--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
     case LayoutFlaw::expert_load:
+      if (l.expert_load.value() > 1)
+        throw InputError(
+            fmt::format("--expert-load {:g}: the most loaded of {} expert ranks (--ep) has at most all "
+                        "tokens, {} times the mean; give at most {}",
+                        l.expert_load.value(), l.ep, l.ep, l.ep));
       throw InputError("--expert-load below 1: the most loaded rank has at least the mean; give 1 or more");
   }
 }
@@ -136,14 +142,15 @@ void check_served_stages(const Request& r) {
 void check_pipeline(const Request& r) {
   if (ranks(r.layout, Group::pipeline) == 1) return;
   const Pipeline p = pipeline_of(r.plan, r.layout);
-  if (const std::string sentence = pipeline_sentence(r, p); !sentence.empty()) throw InputError(sentence);
   const Count chunks = model_chunks(p), layers = r.model.arch.layers;
-  if (chunks > layers)
+  const bool has_its_chunks = flaw(p) != PipelineFlaw::chunks;
+  if (has_its_chunks && chunks > layers)
     throw InputError(fmt::format("--pp {} x {} chunks of layers are more than the {} layers of {}; give {}", p.ranks,
                                  p.chunks / directions(p), layers, r.model.name, fewer_chunks(r, p)));
   if (p.chunks > static_cast<Count>(most_chunks))
     throw InputError(
         fmt::format("--chunks {} is more than the {} that a rank can have; lower it", p.chunks, most_chunks));
+  if (const std::string sentence = pipeline_sentence(r, p); !sentence.empty()) throw InputError(sentence);
   check_stage_layers(r, chunks);
 }
 

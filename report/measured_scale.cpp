@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "calc/roofline.hpp"
+#include "calc/run.hpp"
+#include "report/sections.hpp"
 #include "report/software.hpp"
 #include "text/counted.hpp"
 
@@ -29,9 +32,23 @@ void note_measured_scale(const Request& r, const TrainEstimate& e, Report& repor
       *scale));
 }
 
-StepTime rescaled(const Request& r, StepTime t) {
-  for (Seconds& part : t.parts) part = r.run.measured_scale * part;
-  return t;
+StepTime rescaled(const Request& r, const StepTime& t) { return r.run.measured_scale * t; }
+
+double share_of_peak(const Request& r, double tokens_per_s) {
+  const double tokens = real(mul(r.plan.micro_batch, r.plan.seq));
+  const TrainingFlops flops = training_flops(r.model.arch, r.plan, r.layout, r.hardware->cluster);
+  return mfu(static_cast<double>(flops.executed.value) / tokens, tokens_per_s, devices(r.layout),
+             r.hardware->cluster.device.peak(r.plan.precision));
+}
+
+void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
+  const double share = share_of_peak(r, tokens_per_s);
+  if (share <= 1) return;
+  report.notes.insert(report.notes.begin(),
+                      fmt::format("no device is as fast as the measured step says: re-scaled by it the best plan is at "
+                                  "{:.4g} % of what {} {} can compute in {}; check --measured-tokens-per-s and "
+                                  "--measured-plan",
+                                  100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
 }
 
 void note_rescaled(const Request& r, const Request& measured, Report& report) {

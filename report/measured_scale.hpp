@@ -16,8 +16,14 @@ std::optional<double> measured_scale(const Request& r, const TrainEstimate& e);
 /// Adds the note that says so, where there is one.
 void note_measured_scale(const Request& r, const TrainEstimate& e, Report& report);
 
-/// A step's time multiplied by the request's measured scale.
-StepTime rescaled(const Request& r, StepTime t);
+/// A step's time, all its parts, multiplied by the request's measured scale.
+StepTime rescaled(const Request& r, const StepTime& t);
+
+/// The FLOPs that devices execute at a throughput over those that they can at their peak; above 1 it cannot be.
+double share_of_peak(const Request& r, double tokens_per_s);
+
+/// Says first in a report of plans that the re-scaled throughput of the best, the request's, cannot be, if so.
+void note_beyond_device(const Request& r, double tokens_per_s, Report& report);
 
 /// Adds a note that says of which plan the scale is, by which a report's times are multiplied.
 void note_rescaled(const Request& r, const Request& measured, Report& report);

@@ -222,6 +222,7 @@ std::vector<std::string> notes(const Request& r) {
     const Cluster& c = r.hardware->cluster;
     const Count together = ranks(r.layout, Group::tensor);
     if (std::string note = host_updates_note(r); !note.empty()) n.push_back(std::move(note));
+    if (std::string note = host_memory_note(r, most_on_host(r)); !note.empty()) n.push_back(std::move(note));
     const Link link = group_link(c, r.layout, Group::tensor);
     if (together > 1 && link.latency.value == 0)
       n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));

@@ -104,10 +104,9 @@ void check_peak(const Request& r) {
   const Device& d = h.cluster.device;
   if (d.peak(r.plan.precision).value > 0) return;
   std::string known;
-  for (std::size_t i = 0; i < peak_count; ++i) {
-    const std::string_view peak = peak_names[i];  // 4 bits have scales, and names of their own
-    if (d.peaks[i].value > 0) known += (known.empty() ? "" : ", ") + std::string(peak == "fp4" ? "mxfp4, nvfp4" : peak);
-  }
+  for (std::size_t i = 0; i < formats.size(); ++i)
+    if (is_operand_format(formats[i]) && d.peak(DType(i)).value > 0)
+      known += (known.empty() ? "" : ", ") + std::string(formats[i].name);
   throw InputError(
       fmt::format("{} has no {} matmul peak; --precision can be {}", h.name, r.plan.precision.name(), known));
 }

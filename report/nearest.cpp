@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "calc/train.hpp"
 
@@ -12,14 +13,36 @@ namespace {
 /// Whether the GPUs that are asked for can hold whole copies of the model in such a layout.
 bool divides_gpus(const Request& r, const Layout& l) { return !r.gpus || *r.gpus % replica_devices(l) == 0; }
 
-/// Ranks of a pipeline, at most `most`, that its schedule and the GPUs allow; 1: there are no others.
-Count fewer_ranks(const Request& r, Pipeline p, Count most) {
-  Layout fewer = r.layout;
-  for (p.ranks = most; p.ranks > 1; --p.ranks) {
-    fewer.pp = p.ranks;
-    if (flaw(p) != PipelineFlaw::odd_ranks && divides_gpus(r, fewer)) break;
-  }
-  return std::max<Count>(1, p.ranks);
+/// The options for another layout, and the batch that it needs besides: "--pp 34 --global-batch 68"; nothing where no
+/// batch makes it run.
+std::optional<std::string> working(const Request& r, Layout l, const std::string& options) {
+  if (!divides_gpus(r, l) || flaw(r.model.arch, l, r.plan.seq) != LayoutFlaw::none) return std::nullopt;
+  if (r.gpus) l.dp = *r.gpus / replica_devices(l);
+  Plan plan = r.plan;
+  if (!r.gave("--global-batch")) plan.global_batch = mul(plan.micro_batch, replicas(l));
+  Pipeline p = pipeline_of(plan, l);
+  const bool thin = model_chunks(p) > r.model.arch.layers || p.chunks > static_cast<Count>(most_chunks);
+  if (p.ranks > 1 && thin) return std::nullopt;
+  const bool whole = plan.global_batch % mul(plan.micro_batch, replicas(l)) == 0;
+  if (whole && (p.ranks == 1 || flaw(p) == PipelineFlaw::none)) return options;
+  p.micro_batches = std::max<Count>(1, p.micro_batches);
+  for (int i = 0; i < 2 && flaw(p) != PipelineFlaw::none; ++i) p.micro_batches = enough(p);
+  if (p.ranks > 1 && flaw(p) != PipelineFlaw::none) return std::nullopt;
+  return fmt::format("{} --global-batch {}", options, mul(p.micro_batches, plan.micro_batch, replicas(l)));
+}
+
+std::optional<std::string> with_ranks(const Request& r, Count ranks) {
+  Layout l = r.layout;
+  l.pp = ranks;
+  if (ranks == 1) l.chunks = 1;
+  return working(r, l, fmt::format("--pp {}", ranks));
+}
+
+/// The most ranks of a pipeline, at most `most`, that work.
+std::string fewer_ranks(const Request& r, Count most) {
+  for (Count n = most; n > 1; --n)
+    if (const auto options = with_ranks(r, n)) return *options;
+  return r.gave("--schedule") || r.gave("--chunks") ? "--pp 1 without --schedule and --chunks" : "--pp 1";
 }
 
 /// Whether experts divide over a layout's ranks, once tokens do, too.
@@ -32,6 +55,20 @@ bool divides_experts(const Request& r, Layout changed) {
 std::string with_tokens(const Request& r) {
   return ranks(r.layout, Group::tensor) > 1 && !sequence_parallel(r.layout) ? " --sp" : "";
 }
+
+/// The fewest data-parallel ranks above a layout's over which experts divide: "--dp 4", or as many GPUs where these
+/// were given; empty: there are none.
+std::string more_data(const Request& r) {
+  Layout more = r.layout;
+  for (Count n = r.layout.dp + 1; n <= 1024 * r.layout.dp; ++n) {
+    more.dp = n;
+    const Count together = mul(r.plan.micro_batch, replicas(more));
+    if (!divides_experts(r, more) || (r.gave("--global-batch") && r.plan.global_batch % together != 0)) continue;
+    return r.gpus ? fmt::format("--gpus {}", devices(more)) : fmt::format("--dp {}", n);
+  }
+  return "";
+}
+std::string or_more(const std::string& options) { return options.empty() ? "" : ", or " + options; }
 
 }  // namespace
 
@@ -49,12 +86,25 @@ std::string nearest_lengths(const Request& r, Count unit) {
   return below == 0 ? "" : fmt::format("--seq {}", std::min(below, a.position_rows / unit * unit));
 }
 
+std::string even_ranks(const Request& r, const Pipeline& p) {
+  const auto more = with_ranks(r, enough(p));
+  return more ? *more : fewer_ranks(r, p.ranks - 1);
+}
+
+std::string chunks_of_schedule(const Request& r, Count chunks) {
+  Layout l = r.layout;
+  l.chunks = chunks;
+  if (const auto options = working(r, l, fmt::format("--chunks {}", chunks))) return *options;
+  l.schedule = Schedule::one_f_one_b;
+  l.chunks = 1;
+  const auto plain = working(r, l, "--chunks 1 --schedule 1f1b");
+  return plain ? *plain : "--pp 1 without --schedule and --chunks";
+}
+
 std::string fewer_chunks(const Request& r, const Pipeline& p) {
   const Count layers = r.model.arch.layers, each = layers / p.ranks;
-  if (fixed_chunks(p.schedule) == 0 && each >= 2) return fmt::format("--chunks {}", each);
-  if (fixed_chunks(p.schedule) == 0 && each == 1) return "--chunks 1 --schedule 1f1b";
-  const Count ranks = fewer_ranks(r, p, layers * directions(p) / p.chunks);
-  return ranks == 1 ? "--pp 1" : fmt::format("at most --pp {}", ranks);
+  if (fixed_chunks(p.schedule) == 0 && each >= 1) return chunks_of_schedule(r, std::max<Count>(each, 2));
+  return fewer_ranks(r, layers * directions(p) / p.chunks);
 }
 
 std::string fewer_expert_ranks(const Request& r) {
@@ -68,9 +118,10 @@ std::string fewer_expert_ranks(const Request& r) {
   fewer = r.layout;
   for (Count n = ranks(r.layout, Group::expert) - 1; n > 1; --n) {
     fewer.ep = n;
-    if (divides_experts(r, fewer)) return fmt::format("give --ep {}{}, or more --dp", n, with_tokens(r));
+    if (divides_experts(r, fewer)) return fmt::format("give --ep {}{}{}", n, with_tokens(r), or_more(more_data(r)));
   }
-  return "raise --dp or leave out --ep";
+  const std::string more = more_data(r);
+  return more.empty() ? "leave out --ep" : fmt::format("give {}{}, or leave out --ep", more, with_tokens(r));
 }
 
 std::string fewer_joined(const Request& r, std::string_view option) {

@@ -9,6 +9,7 @@
 
 #include "calc/offload.hpp"
 #include "report/option_values.hpp"
+#include "report/stages.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
@@ -122,6 +123,23 @@ void check_offload(const Request& r, Parts parts) {
   if (!r.plan.offload.any()) return;
   check_way_to_host(r);
   (parts & part::training) != 0 ? check_trained_offload(r) : check_served_offload(r);
+}
+
+Bytes most_on_host(const Request& r) {
+  if (!r.plan.offload.any()) return {};
+  return r.has(part::training) ? stages_of(r).most_on_host() : inference_memory(r.model.arch, r.plan, r.layout).host;
+}
+
+std::string host_memory_note(const Request& r, Bytes per_gpu) {
+  const Cluster& c = r.hardware->cluster;
+  if (per_gpu == Bytes() || c.device.host.capacity > Bytes()) return "";
+  const auto text = [](Bytes b) { return human_text(Quantity(b.value), Unit::bytes); };
+  const Count gpus = c.levels.empty() ? 1 : std::min(c.levels[0].ranks, devices(r.layout));
+  const std::string of_node = gpus > 1 ? fmt::format(", {} in a node of {}", text(gpus * per_gpu), gpus) : "";
+  return fmt::format(
+      "on the host are {} per GPU{}; the hardware file of {} does not say what is there (\"host\": {{\"capacity\": "
+      "...}}), and nothing checks it",
+      text(per_gpu), of_node, r.hardware->name);
 }
 
 std::string host_updates_note(const Request& r) {

@@ -191,6 +191,12 @@ bool in_time(const Request& r, const Space& space, const Found& f, double limit)
   return days_of(r, space, f) <= limit;
 }
 
+Count fewest_in_time(const Request& r, const Space& space, double limit) {
+  const double tokens = real(*r.run.tokens) * r.run.measured_scale;
+  const double one = days(tokens / real(mul(space.plan.global_batch, space.plan.seq)) * least_device_seconds(space));
+  return std::max<Count>(1, static_cast<Count>(std::min(std::floor(one / limit), 1e9)));
+}
+
 double FastestRun::gpus_at_that_speed(double limit) const {
   return std::ceil(static_cast<double>(found.candidate.gpus) * days / limit);
 }
@@ -216,6 +222,18 @@ void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& 
                   fastest.found.candidate.gpus, std::ceil(fastest.days), more));
 }
 
+namespace {
+
+/// The answer, the ten numbers below it and those above it.
+std::span<const OfNumber> nearest(const FewestGpus& few) {
+  const std::span<const OfNumber> all = few.tried;
+  std::size_t at = 0;
+  while (all[at].gpus < few.found->candidate.gpus) ++at;
+  return all.subspan(at > 10 ? at - 10 : 0);
+}
+
+}  // namespace
+
 void add_deadline(Report& report, const Request& r, const Space& space, const FewestGpus& few, double limit) {
   report.inputs["max_gpus"] = few.tried.back().gpus;
   report.inputs["deadline"] = limit;
@@ -227,7 +245,7 @@ void add_deadline(Report& report, const Request& r, const Space& space, const Fe
   const Found& best = *few.found;
   std::string beside;
   Grid g = numbers_grid("days");
-  for (const OfNumber& n : few.tried) {
+  for (const OfNumber& n : nearest(few)) {
     const bool chosen = n.gpus == best.candidate.gpus;
     const double needed = n.found.best.empty() ? 0 : days_of(r, space, n.found.best[0]);
     const std::string why = n.found.best.empty() ? nothing_fits(n.found)

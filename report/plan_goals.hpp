@@ -17,6 +17,8 @@ void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gp
 double deadline_of(const Request& r, const Space& space, std::string_view text);
 /// Whether a plan trains --tokens in so many days.
 bool in_time(const Request& r, const Space& space, const Found& f, double limit);
+/// The GPUs that --tokens would need in so many days if all their time went into products at the peak: fewer do not.
+Count fewest_in_time(const Request& r, const Space& space, double limit);
 /// The fastest of all that was found, and the days of --tokens by it.
 struct FastestRun {
   Found found{};

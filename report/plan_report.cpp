@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "calc/run.hpp"
+#include "report/measured_scale.hpp"
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
@@ -222,14 +223,16 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
     report.verdict.push_back({"process",
                               fmt::format("{}{} under {}", process_text(*p.process), of_memory(p), p.process->software),
                               !process_fits(p)});
-  if (const Bytes host = p.estimate.memory.host; host != Bytes())
+  if (const Bytes host = p.estimate.host; host != Bytes())
     report.verdict.push_back(
         {"on the host", fmt::format("{} per GPU: {}", human_text(Quantity(host.value), Unit::bytes),
                                     offload_text(p.request.plan.offload))});
   if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
   report.verdict.push_back({"type", command_of(r, f.candidate)});
   note_room(report, p);
-  if (const std::string note = host_updates_note(p.request); !note.empty()) report.notes.push_back(note);
+  if (r.run.measured_scale != 1) note_beyond_device(p.request, tokens_per_second(p.estimate, t), report);
+  for (const std::string& note : {host_updates_note(p.request), host_memory_note(p.request, p.estimate.host)})
+    if (!note.empty()) report.notes.push_back(note);
 }
 
 /// What stands behind the estimate of the best plan.
@@ -273,6 +276,7 @@ Request request_of(const Request& r, const Space& space, const Candidate& c) {
   Request one = r;
   one.plan = plan_of(space, c);
   one.layout = layout_of(space, c);
+  one.searches_layouts = false;
   return one;
 }
 

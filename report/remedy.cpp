@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/offload.hpp"
+#include "report/software.hpp"
 
 namespace llmcalc {
 namespace {
@@ -38,7 +41,38 @@ std::string changed_option(const Remedied& m) {
   return "";
 }
 
+Request typed(const Request& r, const Remedied& m) {
+  Request one = r;
+  one.plan = m.plan;
+  one.layout = m.layout;
+  if (!r.software || r.gave("--software")) return one;
+  one.software.reset();
+  choose_software(one);
+  return for_training(one);
+}
+
+double device_seconds(const TypedRemedy& t) {
+  return static_cast<double>(devices(t.request.layout)) * t.change.step.value;
+}
+
 }  // namespace
+
+std::vector<TypedRemedy> typed_remedies(const Request& r) {
+  std::vector<TypedRemedy> all;
+  for (const Remedied& m : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
+    TypedRemedy t{m, typed(r, m)};
+    const Request& one = t.request;
+    const TrainEstimate e = train(one.model.arch, one.plan, one.layout, one.hardware->cluster);
+    t.change.step = e.estimate.total();
+    t.change.peak = e.memory.peak;
+    if (lacking({one.model.arch, one.plan, one.layout, one.hardware->cluster}) == Bytes()) all.push_back(std::move(t));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const TypedRemedy& a, const TypedRemedy& b) {
+    return device_seconds(a) != device_seconds(b) ? device_seconds(a) < device_seconds(b)
+                                                  : a.change.peak < b.change.peak;
+  });
+  return all;
+}
 
 std::string remedy_option(const Request& r, const Remedied& m) {
   std::string s = changed_option(m);

@@ -11,6 +11,7 @@
 #include "calc/train.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/layout_check.hpp"
+#include "report/measured_scale.hpp"
 #include "report/modules_check.hpp"
 #include "report/narrowed.hpp"
 #include "report/nearest.hpp"
@@ -154,17 +155,12 @@ void check_hardware(const Request& r) {
 
 /// A measured throughput at which the devices would execute more FLOPs than they can is a mistake.
 void check_measured(const Request& r) {
-  const Plan& p = r.plan;
-  const double tokens = static_cast<double>(mul(p.micro_batch, p.seq));
-  const double executed =
-      static_cast<double>(training_flops(r.model.arch, p, r.layout, r.hardware->cluster).executed.value) / tokens;
-  const double rate = *r.run.measured_tokens_per_s;
-  const double share = mfu(executed, rate, devices(r.layout), r.hardware->cluster.device.peak(p.precision));
+  const double rate = *r.run.measured_tokens_per_s, share = share_of_peak(r, rate);
   if (share > 1)
     throw InputError(
         fmt::format("--measured-tokens-per-s {:g} is {:.4g} % of what {} {} can compute in {}; check it, --gpus and "
                     "--precision",
-                    rate, 100 * share, devices(r.layout), r.hardware->name, p.precision.name()));
+                    rate, 100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
 }
 
 /// A checkpoint's own formats are for inference; training takes what training_weights says.

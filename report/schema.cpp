@@ -184,7 +184,8 @@ Value report_json_schema() {
                {"properties", Value::object()}};
   add_head(schema);
   add_inputs(schema);
-  for (const explain::Definition& d : explain::definitions()) at(schema, d.path) = described(type_of(d), meaning(d));
+  for (const explain::Definition& d : explain::definitions())
+    if (d.section() != "stages" && d.section() != "layout") at(schema, d.path) = described(type_of(d), meaning(d));
   at(schema, "parameters.published") = described("integer", "the published number of parameters");
   at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
   at(schema, "memory.process.software") =

@@ -33,10 +33,10 @@ constexpr std::array engine_changes{EngineChange{"--tp", "2"},
                               EngineChange{"--memory-utilization", "0.95"}};
 
 /// Whether the engine has room with that option instead.
-bool has_room_with(const Request& r, const EngineChange& remedy) {
+bool has_room_with(const Request& r, const EngineChange& change) {
   try {
     Request one = r;
-    give(one, *find_option(remedy.flag), remedy.value);
+    give(one, *find_option(change.flag), change.value);
     settle(one);
     check(one);
     return holds_a_request(one, serving_engine(one));
@@ -49,10 +49,10 @@ bool has_room_with(const Request& r, const EngineChange& remedy) {
 std::vector<std::string> what_helps(const Request& r) {
   std::vector<std::string> all;
   std::string_view last;
-  for (const EngineChange& remedy : engine_changes) {
-    if (remedy.flag == last || !r.model.name.starts_with(remedy.family) || !has_room_with(r, remedy)) continue;
-    last = remedy.flag;
-    all.push_back(fmt::format("{} {}", remedy.flag, remedy.value));
+  for (const EngineChange& change : engine_changes) {
+    if (change.flag == last || !r.model.name.starts_with(change.family) || !has_room_with(r, change)) continue;
+    last = change.flag;
+    all.push_back(fmt::format("{} {}", change.flag, change.value));
   }
   return all;
 }

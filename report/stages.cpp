@@ -40,7 +40,7 @@ json::Value stage_json(const Request& r, const Stage& s) {
     if (has(r, s.memory, part)) v[key] = (s.memory.*part).value;
   if (!r.hardware) return v;
   v["capacity_bytes"] = r.hardware->cluster.device.memory.value;
-  v["fits"] = s.memory.peak <= usable_memory(r);
+  v["fits"] = s.memory.peak <= usable_memory(r) && r.hardware->cluster.device.host.holds(s.memory.host);
   return v;
 }
 
@@ -51,6 +51,12 @@ std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::byt
 const Stage& Stages::fullest() const {
   return *std::max_element(stages.begin(), stages.end(),
                            [](const Stage& a, const Stage& b) { return a.memory.peak < b.memory.peak; });
+}
+
+Bytes Stages::most_on_host() const {
+  Bytes most;
+  for (const Stage& s : stages) most = std::max(most, s.memory.host);
+  return most;
 }
 
 Stages stages_of(const Request& r) {
@@ -108,6 +114,25 @@ void add_stages(const Request& r, Report& report) {
   if (ranks(r.layout, Group::pipeline) == 1 || !r.layout.stage_layers.empty()) return;
   report.notes.push_back(fmt::format("layers are spread over the {} as --stage-layers {}",
                                      r.layout.chunks > 1 ? "chunks" : "stages", spread(all.partition)));
+}
+
+Section layout_section(const Request& r) {
+  Section s{"layout", "", {}};
+  s.add("gpus", "", devices(r.layout), Unit::none);
+  s.add("dp", "", r.layout.dp, Unit::none);
+  s.add("micro_batches", "", micro_batches(r.plan, r.layout), Unit::none);
+  return s;
+}
+
+Section fullest_stage_section(const Request& r) {
+  Section s{"stages", "", {}};
+  if (ranks(r.layout, Group::pipeline) == 1) return s;
+  const Stages all = stages_of(r);
+  const Stage& fullest = all.fullest();
+  s.add("layers", "", fullest.layers, Unit::none);
+  s.add("in_flight", "", fullest.in_flight, Unit::none);
+  if (splits(r)) s.add("for_weights", "", fullest.for_weights, Unit::none);
+  return s;
 }
 
 json::Value layout_json(const Request& r) {

@@ -139,13 +139,8 @@ bool lacks_memory(const Attempt& a) { return a.in_time() && !a.fits; }
 /// The single changes that make a plan fit and keep it in time: "--recompute selective, --optimizer adam8bit".
 std::string fitting_in_time(const Request& r) {
   std::string all;
-  for (const Remedied& remedy : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
-    Request other = r;
-    other.plan = remedy.plan;
-    other.layout = remedy.layout;
-    if (!step_attempt(other, "").reaches()) continue;
-    all += (all.empty() ? "" : ", ") + remedy_option(r, remedy);
-  }
+  for (const TypedRemedy& typed : typed_remedies(r))
+    if (step_attempt(typed.request, "").reaches()) all += (all.empty() ? "" : ", ") + remedy_option(r, typed.change);
   return all;
 }
 

@@ -67,7 +67,7 @@ struct TracedStep {
     const Cluster& cluster = r.hardware->cluster;
     const Prices prices = price(r.model.arch, r.plan, r.layout, cluster.device);
     const Partition cut = partition(prices, r.plan, r.layout, cluster);
-    const Efficiency e = prices.estimated ? Efficiency::estimated : Efficiency::full;
+    const Efficiency e = leading(prices);
     layers = whole_model(prices.kinds).layers();
     add_step(timeline, tasks, step_seconds(prices, r.plan, r.layout, cluster, cut, e));
   }

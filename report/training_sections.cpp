@@ -17,10 +17,14 @@
 namespace llmcalc {
 namespace {
 
-void add_capacity(Section& s, const Request& r, Bytes peak) {
+/// `host`: bytes of the device that has most there.
+void add_capacity(Section& s, const Request& r, Bytes peak, Bytes host) {
   if (!r.hardware) return;
-  s.add("capacity_bytes", "capacity", r.hardware->cluster.device.memory, r.hardware->name);
-  s.add("fits", "fits", peak <= usable_memory(r));
+  const Device& d = r.hardware->cluster.device;
+  s.add("capacity_bytes", "capacity", d.memory, r.hardware->name);
+  if (host != Bytes() && d.host.capacity != Bytes())
+    s.add("host_capacity_bytes", "host's capacity", d.host.capacity, "per GPU");
+  s.add("fits", "fits", peak <= usable_memory(r) && d.host.holds(host));
 }
 
 void add_process(Section& s, const Memory& m) {
@@ -154,7 +158,7 @@ Section training_memory_section(const Request& r) {
   if (trains_part(r.plan))
     s.add("trained_parameters", "trained", m.trained, Unit::parameters,
           trains_adapters(r.plan) ? "adapters" : "the rest is frozen");
-  add_capacity(s, r, m.peak);
+  add_capacity(s, r, m.peak, all.most_on_host());
   return s;
 }
 
@@ -171,7 +175,7 @@ Section inference_memory_section(const Request& r) {
   s.add("peak_bytes", "", m.peak);
   if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
-  add_capacity(s, r, m.peak);
+  add_capacity(s, r, m.peak, m.host);
   return s;
 }
 

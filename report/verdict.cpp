@@ -109,6 +109,12 @@ Finding fit_finding(const Report& r, std::string_view memory, std::string_view a
   const double share = bytes(*r.row(path("peak_bytes"))) / bytes(*r.row(path("capacity_bytes")));
   if (std::get<bool>(fits->value))
     return {labelled(about, "fits"), fmt::format("yes: {} per GPU ({:.0f} %)", of, 100 * share)};
+  const Row *host = r.row(path("host_bytes")), *room = r.row(path("host_capacity_bytes"));
+  if (share <= 1 && host != nullptr && room != nullptr && bytes(*host) > bytes(*room))
+    return {labelled(about, "fits"),
+            fmt::format("no: needs {} of the host per GPU",
+                        part_of(said(r, path("host_bytes")), said(r, path("host_capacity_bytes")))),
+            true};
   const std::string why = share > 1 ? largest_part(r, memory) : "more than --memory-utilization allows";
   return {labelled(about, "fits"), fmt::format("no: needs {} per GPU, {}", of, why), true};
 }

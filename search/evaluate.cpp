@@ -19,7 +19,8 @@ Evaluated evaluate(const Space& space, const Candidate& c) {
   e.memory = t.memory;
   e.fullest = t.fullest;
   e.time = t.estimate;
-  e.fits = t.memory.peak <= usable(space);
+  e.host = t.host;
+  e.fits = t.memory.peak <= usable(space) && space.cluster.device.host.holds(t.host);
   return e;
 }
 

@@ -30,6 +30,7 @@ struct Evaluated {
   Objection objection{};
   Found found{};      ///< this and what follows only without an objection
   Memory memory{};    ///< of the fullest stage
+  Bytes host{};       ///< of the stage that has most on the host
   Count fullest = 0;  ///< that stage
   StepTime time{};
   bool fits = false;

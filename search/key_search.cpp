@@ -33,6 +33,7 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
 void KeySearch::forget_rows() {
   for (auto& of_kind : rows_)
     for (std::optional<RowTimes>& r : of_kind) r.reset();
+  for (std::optional<RowCosts>& c : costs_) c.reset();
 }
 
 double KeySearch::promise(const Candidate& key) {
@@ -46,7 +47,7 @@ double KeySearch::promise(const Candidate& key) {
   layout_ = layout_of(space_, now_);
   priced_ = {};
   prices_ = &prices(true);
-  const Efficiency e = prices_->estimated ? Efficiency::estimated : Efficiency::full;
+  const Efficiency e = leading(*prices_);
   const RowTimes times = row_times(*prices_, plan_, layout_, space_.cluster, e);
   const RowCosts costs = row_costs(times, prices_->kinds);
   double all = costs.embedding + costs.head;
@@ -85,7 +86,7 @@ void KeySearch::search_stages() {
   plan_ = plan_of(space_, now_);
   layout_ = layout_of(space_, now_);
   prices_ = &prices(micro_batches(plan_, layout_) > 1);
-  efficiency_ = prices_->estimated ? Efficiency::estimated : Efficiency::full;
+  efficiency_ = leading(*prices_);
   forget_rows();
   for (const Efficiency e : {Efficiency::full, Efficiency::estimated})
     links_[static_cast<std::size_t>(e)].emplace(layout_, space_.cluster, rates_of(*prices_, e).links);
@@ -101,14 +102,20 @@ void KeySearch::search_run(const Run& run) {
     counts_.impossible += static_cast<Count>(zeros_.size());
     return;
   }
-  price_staging(p);
-  price_ranks(p);
-  const Seconds least = least_pipelined(p, Zero::none, false);
+  const Staging* of_ranks = nullptr;
+  Seconds least;
   for (const Zero zero : zeros_) {
     layout_.zero = now_.zero = zero;
     layout_.hsdp = zero == Zero::none ? 0 : space_.layout.hsdp;
-    const Bytes bytes = peak();
-    if (bytes > usable_) {
+    price_staging(p);
+    if (of_ranks != staging_) {
+      price_ranks(p);
+      least = least_pipelined(p, Zero::none, false);
+      of_ranks = staging_;
+    }
+    Bytes host;
+    const Bytes bytes = peak(host);
+    if (bytes > usable_ || !space_.cluster.device.host.holds(host)) {
       ++counts_.too_large;
       continue;
     }
@@ -137,22 +144,36 @@ void KeySearch::change_splitting(bool splits) {
   staging_ = nullptr;
 }
 
-/// The partition for a schedule, and its chunks' bytes and seconds; schedules that hold the same chunks share it.
+/// The partition for a schedule, and its chunks' bytes and seconds; schedules and ZeRO stages that hold the same chunks
+/// share it.
 void KeySearch::price_staging(const Pipeline& p) {
   const bool is_v = p.schedule == Schedule::zb_v;
   change_splitting(splits_backward(p.schedule));
-  if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v) return;
+  const Zero waits = space_.plan.offload.any() || waits_for_weights(layout_) ? layout_.zero : Zero::none;
+  if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v && staging_waits_ == waits) return;
   if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no token table of its own
+  const Staging* before = staging_chunks_ == p.chunks && staging_is_v_ == is_v ? staging_ : nullptr;
   staging_chunks_ = p.chunks;
   staging_is_v_ = is_v;
+  staging_waits_ = waits;
+  std::optional<RowCosts>& costs = costs_[static_cast<std::size_t>(waits)];
+  if (!costs) costs = row_costs(*prices_, plan_, layout_, rows(waits != Zero::none, efficiency_));
+  const Partition spread = llmcalc::partition(*prices_, plan_, layout_, *costs);
+  if (before != nullptr && before->partition() == spread) return;
+  staging_ = &stagings_.of(prices_->kinds, p, spread);
+  price_classes();
+}
+
+/// The classes of chunks without sharded states; and the rows of the kinds of ranks.
+void KeySearch::price_classes() {
+  const Zero zero = layout_.zero;
   layout_.zero = Zero::none;
-  const RowTimes& full = rows(false, Efficiency::full);
   const RowTimes& used = rows(false, efficiency_);
-  staging_ = &stagings_.of(prices_->kinds, p, llmcalc::partition(*prices_, plan_, layout_, full));
   classes_.clear();
   for (const ModelChunk& c : staging_->classes())
     classes_.push_back(
         {.alive = chunk_alive(*prices_, plan_, c), .seconds = {chunk_seconds(*prices_, used, layout_, c)}});
+  layout_.zero = zero;
   sharded_.fill(false);
   held_.clear();
   for (const Count r : staging_->kinds_of_ranks()) held_.push_back(held_sums(*prices_, staging_->held(r)));
@@ -183,16 +204,19 @@ void KeySearch::price_ranks(const Pipeline& p) {
   }
 }
 
-Bytes KeySearch::peak() const {
+/// The peak of the fullest rank, and the bytes of the one that has most on the host.
+Bytes KeySearch::peak(Bytes& host) const {
   Bytes most;
-  for (const PricedRank& r : ranks_)
-    most = std::max(
-        most, stage_memory(*prices_, r.sums, r.alive, plan_, layout_, space_.cluster.device.achieved.overhead).peak);
+  for (const PricedRank& r : ranks_) {
+    const Memory m = stage_memory(*prices_, r.sums, r.alive, plan_, layout_, space_.cluster.device.achieved.overhead);
+    most = std::max(most, m.peak);
+    host = std::max(host, m.host);
+  }
   return most;
 }
 
 /// Seconds of the classes under a ZeRO stage.
-void KeySearch::price_classes(Zero zero) {
+void KeySearch::price_sharded(Zero zero) {
   const auto stage = static_cast<std::size_t>(zero);
   if (zero == Zero::none || sharded_[stage]) return;
   sharded_[stage] = true;
@@ -206,7 +230,7 @@ void KeySearch::price_classes(Zero zero) {
 /// after a rank's last backward. Of Zero::none it holds for all stages, since the others add waits: without its sums.
 /// Under offload each stage has its own, since shards are smaller.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
-  price_classes(zero);
+  price_sharded(zero);
   const auto seconds = [&](Count q) -> const ChunkSeconds& {
     return classes_[static_cast<std::size_t>(staging_->class_of(q))].seconds[static_cast<std::size_t>(zero)];
   };

@@ -41,10 +41,11 @@ class KeySearch {
   void change_splitting(bool splits);
   void price_staging(const Pipeline& p);
   void price_ranks(const Pipeline& p);
-  void price_classes(Zero zero);
+  void price_classes();
+  void price_sharded(Zero zero);
   Seconds least_pipelined(const Pipeline& p, Zero zero, bool sums);
   Seconds least_update() const;
-  Bytes peak() const;
+  Bytes peak(Bytes& host) const;
   bool can_enter(Seconds step, Bytes bytes) const;
   Seconds nearly();  ///< but for rounding
   Seconds exact();   ///< as train() adds it up
@@ -67,6 +68,7 @@ class KeySearch {
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
   std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // whether states are sharded, or how; efficiency
+  std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose waits count
   std::array<std::optional<Links>, 2> links_;                   // by efficiency
   std::vector<Zero> zeros_;
   // of its schedule and chunks
@@ -74,6 +76,7 @@ class KeySearch {
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
   bool splits_ = false;  // schedules run gradients of weights apart
+  Zero staging_waits_ = Zero::none;  // the stage whose waits its layers are spread by
   std::vector<PricedClass> classes_;
   std::array<bool, 4> sharded_{};  // whether classes have seconds of a ZeRO stage
   std::vector<HeldSums> held_;     // of the kinds of ranks

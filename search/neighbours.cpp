@@ -115,11 +115,12 @@ class Neighbourhood {
       n.part = most_grown(here_.time, n.plan.time);
       n.slower = n.plan.found.step - here_.found.step;
       n.verdict = verdict(n.plan);
-      if (!n.plan.fits) n.over = n.plan.found.peak - usable(space_);
+      if (!n.plan.fits) n.over = std::max(n.plan.found.peak - usable(space_), n.plan.host - host_capacity());
       if (n.verdict == Verdict::larger) n.over = n.plan.found.peak - here_.found.peak;
     }
     all_.push_back(n);
   }
+  Bytes host_capacity() const { return space_.cluster.device.host.capacity; }
   Verdict verdict(const Evaluated& e) const {
     if (!e.fits) return Verdict::too_large;
     const bool larger = e.found.peak > here_.found.peak, slower = e.found.step > here_.found.step;

@@ -1,29 +1,11 @@
 #include "search/numbers.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
 
 namespace llmcalc {
 namespace {
 
-Count odd_part(Count n) {
-  while (n % 2 == 0) n /= 2;
-  return n;
-}
-
-/// Products of odd factors of batch, heads and layers, one of each.
-std::set<Count> odd_factors(const Space& space, Count most) {
-  std::set<Count> all{1};
-  for (const Count n : {space.plan.global_batch, space.arch.heads, space.arch.layers}) {
-    std::set<Count> more;
-    for (const Count factor : divisors(odd_part(std::max<Count>(n, 1))))
-      for (const Count before : all)
-        if (factor <= most / before) more.insert(factor * before);
-    all = std::move(more);
-  }
-  return all;
-}
+Seconds compute(const PassPrice& pass) { return pass.bound.compute; }
 
 }  // namespace
 
@@ -33,14 +15,22 @@ std::vector<Count> numbers_up_to(Count most) {
   return all;
 }
 
-std::vector<Count> even_numbers_between(const Space& space, Count low, Count high) {
-  std::vector<Count> all;
-  for (Count n : odd_factors(space, high)) {
-    while (n <= low && n <= high / 2) n *= 2;
-    for (; n > low && n < high; n = n <= high / 2 ? 2 * n : high) all.push_back(n);
-  }
-  std::sort(all.begin(), all.end());
-  return all;
+bool holds_layout(const Space& space, Count gpus) {
+  if (gpus > 1 && joining_link(space.cluster, gpus).bandwidth.value <= 0) return false;
+  Space one = space;
+  one.gpus = {gpus};
+  return any_possible(one);
+}
+
+Seconds least_device_seconds(const Space& space) {
+  Plan plan = space.plan;
+  plan.micro_batch = 1;
+  const Prices prices = price(space.arch, plan, {}, space.cluster.device);
+  Seconds sequence;
+  for (const LayerPrice& row : prices.rows)
+    sequence += static_cast<double>(row.layers) *
+                (compute(row.forward) + compute(row.backward_input) + compute(row.backward_weight));
+  return static_cast<double>(space.plan.global_batch) * sequence;
 }
 
 std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching) {
@@ -65,32 +55,25 @@ Seconds run_time(const Space& space, const Found& f, double tokens) {
   return tokens / of_step * f.step;
 }
 
-FewestGpus fewest_gpus(const Space& space, Count most, const std::function<bool(const Space&, const Found&)>& reaches,
-                       const Searching& searching) {
+FewestGpus fewest_gpus(const Space& space, Count least, Count most,
+                       const std::function<bool(const Space&, const Found&)>& reaches, const Searching& searching) {
   FewestGpus all;
   Space one = space;
-  /// Whether the numbers in order have an end: the first that reaches the goal, which becomes the answer, or a stop.
-  const auto first_of = [&](const std::vector<Count>& numbers) {
-    for (const Count n : numbers) {
-      one.gpus = {n};
-      const OfNumber& tried = all.tried.emplace_back(OfNumber{n, searching(one)});
-      all.stopped = tried.found.stopped;
-      if (all.stopped) return true;
-      if (tried.found.best.empty() || !reaches(one, tried.found.best[0])) continue;
-      all.found = tried.found.best[0];
-      return true;
-    }
-    return false;
+  /// Whether a number ends the scan: it reaches the goal and becomes the answer, or its search was stopped.
+  const auto ends = [&](Count n) {
+    one.gpus = {n};
+    const OfNumber& tried = all.tried.emplace_back(OfNumber{n, searching(one)});
+    all.stopped = tried.found.stopped;
+    if (all.stopped) return true;
+    if (tried.found.best.empty() || !reaches(one, tried.found.best[0])) return false;
+    all.found = tried.found.best[0];
+    return true;
   };
-  first_of(numbers_up_to(most));
-  if (all.stopped) return all;
+  const std::vector<Count> first = numbers_up_to(most);
+  std::find_if(first.begin(), first.end(), ends);
   const Count high = all.found ? all.found->candidate.gpus : most;
-  Count low = 0;  // a quarter to a half of it
-  for (const Count n : powers_up_to(high))
-    if (n < high) low = n / 2;
-  std::vector<Count> between = even_numbers_between(space, low, high);
-  std::erase_if(between, [](Count n) { return odd_part(n) == 1; });
-  first_of(between);
+  for (Count n = least; n < high && !all.stopped; ++n)
+    if (std::find(first.begin(), first.end(), n) == first.end() && holds_layout(space, n) && ends(n)) break;
   std::sort(all.tried.begin(), all.tried.end(), [](const OfNumber& a, const OfNumber& b) { return a.gpus < b.gpus; });
   return all;
 }

@@ -11,9 +11,12 @@ using Searching = std::function<SearchResult(const Space&)>;
 /// The numbers of devices up to `most` that are worth trying: powers of two, and `most` itself.
 std::vector<Count> numbers_up_to(Count most);
 
-/// The numbers between two, in rising order, over which a model and its batch can be spread: powers of two times odd
-/// factors of the batch, the heads and the layers.
-std::vector<Count> even_numbers_between(const Space& space, Count low, Count high);
+/// Whether a number of devices is joined by a link and some layout of the space can be laid over it.
+bool holds_layout(const Space& space, Count gpus);
+
+/// Device-seconds of a step below which no plan comes: the products of forward and backward of every sequence at the
+/// peak, nothing computed twice. Left out: all that takes longer by its memory traffic, exchanges, the optimizer.
+Seconds least_device_seconds(const Space& space);
 
 /// The plans of one number of devices, searched by themselves.
 struct OfNumber {
@@ -35,10 +38,9 @@ struct FewestGpus {
   std::vector<OfNumber> tried;   ///< in rising order
   bool stopped = false;          ///< before the end
 };
-/// Tries powers of two up to the first whose best plan reaches the goal, or to `most`; then, from the fewest on, the
-/// numbers below it that model and batch can be spread over, down to half of the power of two before it, which missed:
-/// 30 devices can be faster than 32 that do not divide the batch. Fewer are taken to miss the goal too.
-FewestGpus fewest_gpus(const Space& space, Count most, const std::function<bool(const Space&, const Found&)>& reaches,
-                       const Searching& searching);
+/// Tries powers of two up to the first whose best plan reaches the goal, and `most`; then every number from `least` on
+/// below that, the fewest first, that holds a layout. No number below `least` may reach the goal.
+FewestGpus fewest_gpus(const Space& space, Count least, Count most,
+                       const std::function<bool(const Space&, const Found&)>& reaches, const Searching& searching);
 
 }  // namespace llmcalc

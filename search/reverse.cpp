@@ -27,12 +27,8 @@ Bytes usable_of(const Setup& s) {
   return Bytes(static_cast<Count>(s.plan.memory_utilization * static_cast<double>(s.cluster.device.memory.value)));
 }
 
-/// Peak of the fullest device.
-Bytes peak_of(const Setup& s) {
-  const Prices prices = price(s.arch, s.plan, s.layout, s.cluster.device);
-  const Partition p = partition(prices, s.plan, s.layout, s.cluster);
-  return fullest_stage(prices, s.plan, s.layout, p, s.cluster.device.achieved.overhead).memory.peak;
-}
+/// Bytes above what there is.
+Bytes beyond(Bytes needed, Bytes there) { return needed > there ? needed - there : Bytes(); }
 
 bool is_possible(const Setup& s) { return objection(s.arch, s.plan, s.layout, s.cluster).obstacle == Obstacle::none; }
 
@@ -48,8 +44,12 @@ bool does_fit(const Setup& s) {
 }  // namespace
 
 Bytes lacking(const Setup& s) {
-  const Bytes peak = peak_of(s), has = usable_of(s);
-  return peak > has ? peak - has : Bytes();
+  const Prices prices = price(s.arch, s.plan, s.layout, s.cluster.device);
+  const Partition p = partition(prices, s.plan, s.layout, s.cluster);
+  const Bytes peak = fullest_stage(prices, s.plan, s.layout, p, s.cluster.device.achieved.overhead).memory.peak;
+  const HostSide& host = s.cluster.device.host;
+  const Bytes there = host.capacity == Bytes() ? Bytes() : most_on_host(prices, s.plan, s.layout, p);
+  return beyond(peak, usable_of(s)) + beyond(there, host.capacity);
 }
 
 std::optional<Count> largest_micro_batch(const Setup& s) {

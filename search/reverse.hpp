@@ -21,7 +21,7 @@ struct Setup {
   Layout layout{};
   Cluster cluster{};
 };
-/// Bytes that it lacks; 0: it fits. It must be possible.
+/// Bytes that it lacks, on the device and on the host where the host's are known; 0: it fits. It must be possible.
 Bytes lacking(const Setup& s);
 
 /// The most that fits with all else as it is; absent: not even the least does.

@@ -1,6 +1,8 @@
 #include "search/search.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <tuple>
 
 #include "search/key_search.hpp"
 
@@ -15,15 +17,11 @@ class Search {
     const std::vector<Candidate> all = keys(space);
     for (std::size_t i = 0; i < all.size(); ++i)
       if (static_cast<Count>(i) % part.of == part.index) keys_.push_back(all[i]);
-    order();
   }
   SearchResult run() {
     SearchResult r;
-    for (std::size_t i = 0; i < keys_.size() && !r.stopped; ++i) {
-      finder_.search(keys_[i]);
-      report(i + 1);
-      r.stopped = watch_.stop && watch_.stop();
-    }
+    r.stopped = !find_one() || !order();
+    for (; done_ < keys_.size() && !r.stopped; r.stopped = stops()) take_next();
     const auto best = finder_.best().list(), front = finder_.front().list();
     r.best.assign(best.begin(), best.end());
     r.front.assign(front.begin(), front.end());
@@ -32,15 +30,39 @@ class Search {
   }
 
  private:
+  /// Searches keys that need little memory, until some plan fits: who ends the search early then has one.
+  bool find_one() {
+    constexpr std::size_t most = 64;
+    std::stable_sort(keys_.begin(), keys_.end(), [](const Candidate& a, const Candidate& b) {
+      const auto rank = [](const Candidate& c) {
+        return std::tuple(-static_cast<int>(c.recompute), c.block, c.micro_batch, c.cp, -c.ep, std::abs(c.tp - 8));
+      };
+      return rank(a) < rank(b);
+    });
+    while (done_ < std::min(most, keys_.size()) && finder_.best().list().empty()) {
+      take_next();
+      if (stops()) return false;
+    }
+    return true;
+  }
   /// The most promising keys first, so that others are soon seen not to come into the lists.
-  void order() {
+  bool order() {
     std::vector<std::pair<double, std::size_t>> promises;
-    for (std::size_t i = 0; i < keys_.size(); ++i) promises.push_back({finder_.promise(keys_[i]), i});
+    for (std::size_t i = done_; i < keys_.size(); ++i) {
+      promises.push_back({finder_.promise(keys_[i]), i});
+      if (stops()) return false;
+    }
     std::sort(promises.begin(), promises.end());
-    std::vector<Candidate> ordered;
+    std::vector<Candidate> ordered(keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(done_));
     for (const auto& [promise, i] : promises) ordered.push_back(keys_[i]);
     keys_ = std::move(ordered);
+    return true;
   }
+  void take_next() {
+    finder_.search(keys_[done_]);
+    report(++done_);
+  }
+  bool stops() const { return watch_.stop && watch_.stop(); }
   void report(std::size_t done) const {
     if (!watch_.progress) return;
     const auto best = finder_.best().list();
@@ -51,6 +73,7 @@ class Search {
   const Watch& watch_;
   KeySearch finder_;
   std::vector<Candidate> keys_;
+  std::size_t done_ = 0;  // the first of keys_
 };
 
 }  // namespace

@@ -312,7 +312,8 @@ std::vector<std::string_view> not_searched(const Space& space) {
   if (space.plan.offload.any())
     all.push_back("other fractions of what lies on the host");
   else
-    all.push_back(space.offload_tried ? "fractions of what lies on the host" : "offload to the host");
+    all.push_back(space.offload_tried ? "fractions of what lies on the host"
+                                      : "offload to the host, since something fits without; it can be faster");
   if (space.blocks.empty()) {
     all.push_back("recomputation of a part of the layers");
   } else {

@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
+#include "cli/commands/plan.hpp"
 #include "presets/load.hpp"
 #include "report/compare.hpp"
 #include "report/question.hpp"
@@ -15,20 +16,32 @@
 namespace llmcalc {
 namespace {
 
+bool is_search(const std::vector<std::string>& words) {
+  return words.size() > 1 && words[0] == "plan" && words[1] == "train";
+}
+
+/// The command of that name, and what stands behind it.
+Arguments typed(std::string_view name, const std::vector<std::string>& words) {
+  const auto c = std::find_if(commands().begin(), commands().end(), [&](const Command& o) { return o.name == name; });
+  return Arguments(*c, Args(words).subspan(1));
+}
+
 /// A report by the command that makes it: "train llama-3-8b --hardware h100".
 Side asked(const std::string& name, const std::vector<std::string>& words) {
+  if (is_search(words)) {
+    const PlanAnswer found = plan_train(typed("plan", words));
+    if (!found.report || found.stopped) throw InputError(fmt::format("the search of {} was stopped", name));
+    return {name, report_json(*found.report)};
+  }
   for (const Question* q : questions()) {
     if (words.empty() || q->name != words[0]) continue;
-    for (const Command& c : commands()) {
-      if (c.name != q->name) continue;
-      const Arguments typed(c, Args(words).subspan(1));
-      Request r;
-      r.model = load_model(typed.word("MODEL"));
-      typed.apply(r);
-      check(r);
-      if (q->needs_hardware && !r.hardware) throw InputError(fmt::format("'llmcalc {}' needs --hardware HW", q->name));
-      return {name, report_json(answer(*q, r))};
-    }
+    const Arguments all = typed(q->name, words);
+    Request r;
+    r.model = load_model(all.word("MODEL"));
+    all.apply(r);
+    check(r);
+    if (q->needs_hardware && !r.hardware) throw InputError(fmt::format("'llmcalc {}' needs --hardware HW", q->name));
+    return {name, report_json(answer(*q, r))};
   }
   throw InputError(
       fmt::format("--of: expected a command and its options (\"train llama-3-8b --hardware h100\"), got {}",
@@ -37,9 +50,20 @@ Side asked(const std::string& name, const std::vector<std::string>& words) {
 
 Side saved(const std::string& path) { return {path, json::parse(json::file_text(path), path)}; }
 
-/// Options of the first side, those of --vs in their place or besides.
-std::vector<std::string> replaced(std::vector<std::string> words, const std::vector<std::string>& by) {
-  const auto is_flag = [](const std::string& w) { return w.starts_with("--"); };
+bool is_flag(const std::string& w) { return w.starts_with("--"); }
+
+/// The words with the model that --vs begins with, if it does, in the place of their own.
+std::vector<std::string> with_model_of(std::vector<std::string> words, std::vector<std::string>& by) {
+  if (by.empty() || is_flag(by[0])) return words;
+  const std::string model = typed(words[0], words).word("MODEL");
+  *std::find(words.begin() + (is_search(words) ? 2 : 1), words.end(), model) = by[0];
+  by.erase(by.begin());
+  return words;
+}
+
+/// Model and options of the first side, those of --vs in their place or besides.
+std::vector<std::string> replaced(std::vector<std::string> words, std::vector<std::string> by) {
+  words = with_model_of(std::move(words), by);
   for (std::size_t i = 0; i < by.size(); ++i) {
     if (!is_flag(by[i])) continue;
     const auto old = std::find(words.begin(), words.end(), by[i]);
@@ -93,18 +117,22 @@ constexpr std::array compare_words{Word{"A", "a report saved with --json", false
                                    Word{"C", "a third", false}, Word{"D", "a fourth", false}};
 constexpr std::array compare_options{
     Option{"--of", "COMMAND", "a command with its options, in quotes, instead of a file"},
-    Option{"--vs", "OPTIONS", "options that the other side has instead or besides, in quotes"}};
+    Option{"--vs", "OPTIONS", "options that the other side has instead or besides, in quotes; a model may come first"}};
 
 }  // namespace
 
 const Command compare_command{.name = "compare",
                               .arguments = "[A.json B.json]",
                               .summary = "plans, models, devices side by side",
-                              .about = "Reports of one command side by side, and what their difference consists of.",
+                              .about =
+                                  "Reports of one command side by side, and what their difference consists of. A "
+                                  "search for plans (plan train) stands for its best plan.",
                               .examples =
                                   "  llmcalc compare one.json other.json\n"
                                   "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
-                                  "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'",
+                                  "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'\n"
+                                  "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
+                                  "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--gpus 16'",
                               .words = compare_words,
                               .own = compare_options,
                               .parts = part::styles,

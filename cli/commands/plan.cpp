@@ -6,6 +6,8 @@
 
 #include "calc/choice.hpp"
 #include "cli/command.hpp"
+#include "cli/commands/ask.hpp"
+#include "cli/stop.hpp"
 #include "search/largest.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -25,7 +27,11 @@ int run_plan(const Arguments& arguments) {
                     in_quotes(what)));
   if (!arguments.has("--hardware"))
     throw InputError("'llmcalc plan' needs --hardware HW; 'llmcalc list hardware' shows what there is");
-  if (what == "train") return plan_train(arguments);
+  if (what == "train") {
+    const PlanAnswer answer = plan_train(arguments);
+    const int code = answer.report ? print(*answer.report, arguments.screen()) : 0;
+    return answer.stopped ? stopped_code() : code;
+  }
   for (const char* option : of_training)
     if (arguments.has(option)) throw InputError(fmt::format("{} is for 'llmcalc plan train'; leave it out", option));
   return plan_serve(arguments);

@@ -62,12 +62,11 @@ void note_offload(Report& report, const Request& r, const Arguments& arguments) 
                                                         offload_text(r.plan.offload)));
 }
 
-int finish(Report& report, const Request& r, const SearchResult& found, const std::optional<Request>& measured,
-           const Arguments& arguments) {
+PlanAnswer finish(Report& report, const Request& r, const SearchResult& found, const std::optional<Request>& measured,
+                  const Arguments& arguments) {
   note_offload(report, r, arguments);
   if (measured) note_rescaled(r, *measured, report);
-  const int code = print(report, arguments.screen());
-  return found.stopped ? stopped_code() : code;
+  return {std::move(report), found.stopped};
 }
 
 bool holds_any(std::span<const OfNumber> numbers) {
@@ -75,7 +74,7 @@ bool holds_any(std::span<const OfNumber> numbers) {
 }
 
 /// The best plans of one number of GPUs.
-int plan_number(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
+PlanAnswer plan_number(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
   const SearchResult found = search_with_offload(r, space);
   Report report = plan_report(r, space, found, arguments.has("--pareto"));
   if (found.best.empty() && !found.stopped) note_nothing_fits(report, r, gpus_that_fit(r, space));
@@ -83,7 +82,7 @@ int plan_number(Request r, Space space, const std::optional<Request>& measured, 
 }
 
 /// The best plans of all numbers of GPUs up to a most.
-int plan_numbers(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
+PlanAnswer plan_numbers(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
   space.some_numbers = true;
   std::vector<OfNumber> numbers;
   ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
@@ -122,7 +121,7 @@ std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRu
 }
 
 /// The best plans of the fewest GPUs that keep a deadline.
-int plan_deadline(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
+PlanAnswer plan_deadline(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   const Count most = space.gpus.back();
   space.gpus = numbers_up_to(most);
@@ -132,7 +131,8 @@ int plan_deadline(Request r, const std::optional<Request>& measured, const Argum
   FewestGpus few;
   ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
     few = fewest_gpus(
-        all, most, [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
+        all, fewest_in_time(r, all, limit), most,
+        [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
         [&](const Space& one) { return search_on_all_cores(one, counted(one.gpus[0], "GPU") + ", " + how); });
     return few.stopped || holds_any(few.tried);
   });
@@ -154,7 +154,7 @@ int plan_deadline(Request r, const std::optional<Request>& measured, const Argum
 }
 
 /// The most of something that fits, and the best plans that hold it.
-int plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
+PlanAnswer plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
   for (const char* other : {"--max-gpus", "--deadline"})
     if (arguments.has(other))
       throw InputError(fmt::format("--largest asks what fits on --gpus N; leave {} out", other));
@@ -257,7 +257,7 @@ Rival rival(const std::string& name, const Arguments& arguments, Objective objec
 }
 
 /// The best hardware of several for a whole run, and the plans on it.
-int plan_hardware(const std::vector<std::string>& names, const Arguments& arguments) {
+PlanAnswer plan_hardware(const std::vector<std::string>& names, const Arguments& arguments) {
   const Objective objective = objective_of(arguments, "cost");
   refuse_for_rivals(arguments, objective);
   std::optional<double> limit;
@@ -274,7 +274,7 @@ int plan_hardware(const std::vector<std::string>& names, const Arguments& argume
                     });
   }
   const Rival* best = best_rival(rivals, limit);
-  if (best == nullptr) return stopped_code();
+  if (best == nullptr) return {.report = {}, .stopped = true};
   Request r = best->request;
   Space space = best->space;
   r.gpus = best->offer.best->candidate.gpus;
@@ -284,13 +284,12 @@ int plan_hardware(const std::vector<std::string>& names, const Arguments& argume
   if (found.stopped) found.best = {*best->offer.best};  // of the search before
   Report report = plan_report(r, space, found, false);
   add_rivals(report, rivals, *best, limit);
-  const int code = print(report, arguments.screen());
-  return found.stopped ? stopped_code() : code;
+  return {std::move(report), found.stopped};
 }
 
 }  // namespace
 
-int plan_train(const Arguments& arguments) {
+PlanAnswer plan_train(const Arguments& arguments) {
   if (const auto names = hardware_names(arguments.text("--hardware")); !names.empty())
     return plan_hardware(names, arguments);
   Request r = request_of_plan(arguments);

@@ -12,8 +12,8 @@ bool is_one_of(std::string_view section, std::initializer_list<std::string_view>
 }  // namespace
 
 Subject Definition::about() const {
-  if (is_one_of(section(), {"flops", "memory", "activations", "step", "run", "estimate", "sensitivity", "utilization",
-                            "step_target"}))
+  if (is_one_of(section(), {"flops", "memory", "layout", "stages", "activations", "step", "run", "estimate",
+                            "sensitivity", "utilization", "step_target"}))
     return Subject::training;
   const bool inference = is_one_of(
       section(), {"inference_memory", "kv_cache", "prefill", "decode", "decode_sensitivity", "drafts", "end_to_end",
@@ -34,9 +34,9 @@ const std::vector<Definition>& definitions() {
     std::vector<Definition> v;
     for (const auto part :
          {parameter_definitions(), flops_definitions(), formula_definitions(), training_memory_definitions(),
-          process_definitions(), activation_definitions(), step_definitions(), sensitivity_definitions(),
-          utilization_definitions(), run_definitions(), inference_memory_definitions(), pass_definitions(),
-          spent_definitions(), limit_definitions(), target_definitions(), step_target_definitions(),
+          process_definitions(), pipeline_definitions(), activation_definitions(), step_definitions(),
+          sensitivity_definitions(), utilization_definitions(), run_definitions(), inference_memory_definitions(),
+          pass_definitions(), spent_definitions(), limit_definitions(), target_definitions(), step_target_definitions(),
           serving_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;

@@ -51,6 +51,7 @@ std::span<const Definition> flops_definitions();
 std::span<const Definition> formula_definitions();
 std::span<const Definition> training_memory_definitions();
 std::span<const Definition> process_definitions();
+std::span<const Definition> pipeline_definitions();
 std::span<const Definition> activation_definitions();
 std::span<const Definition> inference_memory_definitions();
 std::span<const Definition> step_definitions();

@@ -186,6 +186,13 @@ Formula all_bytes(S s) {
 }
 
 constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
+Formula fits_inference(S s) {
+  if (s.row("inference_memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
+  return {"max(M_peak/(u*M), M_host/M_hc)",
+          {as_symbol(s, "M_host", "bytes on the host", "inference_memory.host_bytes"),
+           as_symbol(s, "M_hc", "memory of the host, a GPU's share, bytes", "inference_memory.host_capacity_bytes")}};
+}
+
 constexpr Definition memory[] = {
     {"inference_memory.parameters", "parameters on one rank", "parameters",
      [](S s) {
@@ -229,8 +236,14 @@ constexpr Definition memory[] = {
      per_gpu, "liveness of the operators' tensors"},
     {"inference_memory.total_bytes", "sum of all parts", "bytes", all_bytes, per_gpu, "Goon (7.1), (8.1)"},
     {"inference_memory.peak_bytes", "most alive at once", "bytes", all_bytes, per_gpu, "Goon (7.1)"},
+    {"inference_memory.host_capacity_bytes", "memory of the host, a GPU's share", "bytes",
+     [](S s) {
+       return from_engine(s, "M_hc", "bytes of the host's memory over its GPUs",
+                          "inference_memory.host_capacity_bytes");
+     },
+     "of the server that the hardware file describes", "the hardware file", "--offload WHAT"},
     {"inference_memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
-    {"inference_memory.fits", "does it fit?", "", fixed<"M_peak/(u*M)">, per_gpu, "the hardware file", "",
+    {"inference_memory.fits", "does it fit?", "", fits_inference, per_gpu, "the hardware file", "",
      "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "",
      [](S s) {

@@ -9,6 +9,7 @@
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
 #include "report/serving_report.hpp"
+#include "report/stages.hpp"
 #include "report/step_target.hpp"
 #include "report/target_report.hpp"
 
@@ -77,13 +78,15 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 26> sources{{
+constexpr std::array<Source, 28> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
     {"flops", training, [](S s) { return run_flops_section(s.request()); }},
     {"memory", training, [](S s) { return training_memory_section(s.request()); }},
     {"memory", training, [](S s) { return process_section(s.request()); }},
+    {"layout", training, [](S s) { return layout_section(s.request()); }},
+    {"stages", training, [](S s) { return fullest_stage_section(s.request()); }},
     {"activations", training, [](S s) { return activations_section(s.request()); }},
     {"inference_memory", inference, [](S s) { return inference_memory_section(s.request()); }},
     {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},

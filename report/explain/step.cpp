@@ -5,6 +5,7 @@
 #include "report/explain/clockwork.hpp"
 #include "report/explain/interval.hpp"
 #include "report/explain/modules.hpp"
+#include "report/explain/pipeline.hpp"
 #include "report/explain/ring.hpp"
 #include "report/explain/sum.hpp"
 #include "report/software.hpp"
@@ -267,25 +268,12 @@ constexpr Definition step_table[] = {
      "all-to-all of each rank's tokens, there and back, in DualPipe beside another slot's work; --overlap says what is "
      "hidden",
      "GShard (arXiv:2006.16668); Megatron-Core (arXiv:2504.14960)", "--ep N"},
-    {"step.breakdown_s.dp", "waiting for data-parallel exchanges", "s",
-     [](S s) {
-       return from_engine(
-           s, "t_dp",
-           "what compute does not hide of weights gathered and gradients reduced, layer by layer, in the mean "
-           "over the stages, s",
-           "step.breakdown_s.dp");
-     },
+    {"step.breakdown_s.dp", "waiting for data-parallel exchanges", "s", data_parallel_waits,
      "beside a layer of a seconds b seconds of exchange take max(a, b) + (1 - overlap) min(a, b)",
      "DDP (arXiv:2006.15704); ZeRO (arXiv:1910.02054); FSDP (arXiv:2304.11277)", "--dp N or --cp N"},
-    {"step.breakdown_s.pp", "waiting for messages between stages", "s",
-     [](S s) {
-       return from_engine(s, "t_pp", "the pipeline's time less that without messages, s", "step.breakdown_s.pp");
-     },
+    {"step.breakdown_s.pp", "waiting for messages between stages", "s", stage_messages,
      "a message holds up its receiver alone", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
-    {"step.breakdown_s.imbalance", "waiting for the slowest stage", "s",
-     [](S s) {
-       return from_engine(s, "t_imb", "work of the busiest stage less the mean, s", "step.breakdown_s.imbalance");
-     },
+    {"step.breakdown_s.imbalance", "waiting for the slowest stage", "s", waiting_for_slowest,
      "of a step's micro-batches", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
     {"step.breakdown_s.bubble", "waiting while the pipeline fills and drains", "s",
      [](S s) {

@@ -5,6 +5,7 @@
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
+#include "report/explain/pipeline.hpp"
 #include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
@@ -174,6 +175,14 @@ Formula on_host(S s) {
                      "memory.host_bytes");
 }
 
+/// The stage with most on the host need not be the fullest.
+Formula fits_training(S s) {
+  if (s.row("memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
+  return {"max(M_peak/(u*M), M_h/M_hc)",
+          {{"M_h", "bytes on the host of the stage that has most there", number_text(s.train().host.value)},
+           as_symbol(s, "M_hc", "memory of the host, a GPU's share, bytes", "memory.host_capacity_bytes")}};
+}
+
 constexpr std::string_view shared = "per GPU, the most loaded one; under ZeRO its share, of n numbers ceil(n/d)";
 constexpr std::string_view offloading = "--offload WHAT";
 constexpr std::string_view sharded_weights = "--dp above 1 with --zero 3";
@@ -229,7 +238,13 @@ constexpr Definition training_memory_table[] = {
      "a tensor lives from the operator that makes it to the last that reads it, in forward or in backward",
      "liveness of the operators' tensors"},
     {"memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
-    {"memory.fits", "does it fit?", "", fixed<"M_peak/(u*M)">, per_gpu, "the hardware file", "",
+    {"memory.host_capacity_bytes", "memory of the host, a GPU's share", "bytes",
+     [](S s) {
+       return from_engine(s, "M_hc", "bytes of the host's memory over its GPUs", "memory.host_capacity_bytes");
+     },
+     "of the server that the hardware file describes", "the hardware file", offloading},
+    {"memory.fits", "does it fit?", "", fits_training,
+     "per GPU, the most loaded one; with offload its share of the host too", "the hardware file", "",
      "yes where this is at most 1"},
 };
 
@@ -271,9 +286,7 @@ Formula activations_kept(S s) {
                        "sum over micro-batches in flight and layers of what backward needs, less the fraction of each "
                        "layer's that lies on the host, bytes",
                        "memory.activations_bytes");
-  if (ranks(s.layout(), Group::pipeline) > 1)
-    return from_engine(s, "M_act", "sum over the stage's micro-batches in flight of what backward needs, bytes",
-                       "memory.activations_bytes");
+  if (ranks(s.layout(), Group::pipeline) > 1) return activations_in_flight(s);
   if (recomputes_partly(s.plan()))
     return from_engine(s, "M_kept", "what is kept of layers that run again, and all that the others need, bytes",
                        "memory.activations_bytes");

@@ -25,16 +25,18 @@ bool is_false(const Report& report, const char* path) {
 /// The smallest changes that make a plan fit, the one that costs least first; where its tensors fit and a process does
 /// not, with as much room as this plan's process takes beside them.
 void add_remedies(const Request& r, Report& report) {
-  Cluster cluster = r.hardware->cluster;
+  Request room = r;
   if (!is_false(report, "memory.fits")) {
     if (!is_false(report, "memory.process.fits")) return;
     const auto bytes = [&](const char* path) { return Bytes(std::get<Count>(report.row(path)->value)); };
     const Bytes beside = bytes("memory.process.needed_bytes") - bytes("memory.peak_bytes");
-    cluster.device.memory -= std::min(cluster.device.memory, beside);
+    Bytes& memory = room.hardware->cluster.device.memory;
+    memory -= std::min(memory, beside);
   }
   const char* what = is_false(report, "memory.fits") ? "it" : "its process";
   std::string text;
-  for (const Remedied& remedy : remedies({r.model.arch, r.plan, r.layout, cluster})) {
+  for (const TypedRemedy& typed : typed_remedies(room)) {
+    const Remedied& remedy = typed.change;
     if (!text.empty()) text += "; ";
     text += fmt::format(
         "{} ({}{}, {} per step)", remedy_option(r, remedy), human_text(Quantity(remedy.peak.value), Unit::bytes),

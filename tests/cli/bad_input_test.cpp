@@ -202,7 +202,7 @@ TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
           "--gpus "
           "16");
   refused("train llama-3-8b --hardware v100 --precision fp8",
-          "v100-sxm2-32gb has no fp8 matmul peak; --precision can be fp64, fp32, fp16, int8");
+          "v100-sxm2-32gb has no fp8 matmul peak; --precision can be fp64, fp32, fp16, int8, int8-row");
   refused(
       "infer llama-3-8b --hardware m3-max --tp 2",
       "m3-max states no link that joins 2 devices; lower --tp, or give a hardware file that states one ('llmcalc show "
@@ -219,8 +219,7 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
           "--schedule interleaved on 4 ranks cannot run 6 micro-batches per step; 8 can be: give --global-batch 8");
   refused(llama + "--pp 4 --chunks 3 --schedule 1f1b",
           "--schedule 1f1b has one chunk of layers per rank, got --chunks 3; give --chunks 1");
-  refused(llama + "--pp 64",
-          "--pp 64 x 1 chunks of layers are more than the 32 layers of llama-3-8b; give at most --pp 32");
+  refused(llama + "--pp 64", "--pp 64 x 1 chunks of layers are more than the 32 layers of llama-3-8b; give --pp 32");
   refused(llama + "--pp 4 --stage-layers 8,8,8",
           "--stage-layers has 3 numbers for 4 chunks of layers (--pp x --chunks); give 4");
   refused(llama + "--pp 4 --stage-layers 8,8,8,9", "--stage-layers add up to 33 layers, and llama-3-8b has 32");
@@ -236,11 +235,15 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   refused(moe + "--ep 3 --dp 3", "--ep 3 does not divide the 8 experts of mixtral-8x7b; 1, 2, 4, 8 do");
   refused(moe + "--ep 8 --dp 4",
           "--ep 8 x --etp 1 does not divide --tp x --cp x --dp = 4, from which experts take their ranks; give --ep 4, "
-          "or more --dp");
+          "or --dp 8");
   refused(moe + "--ep 4 --dp 4 --tp 2",
           "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
   refused(moe + "--ep 4 --dp 4 --expert-load 0.5",
           "--expert-load: expected a number from 1 (balanced) to 1000, got \"0.5\"");
+  refused(
+      moe + "--ep 4 --dp 4 --expert-load 4.5",
+      "--expert-load 4.5: the most loaded of 4 expert ranks (--ep) has at most all tokens, 4 times the mean; give at "
+      "most 4");
   refused("train mixtral-8x7b --hardware h100 --dp 8 --expert-nodes 2",
           "--expert-nodes is about experts that are spread over ranks; add --ep");
   refused("train mixtral-8x7b --hardware h100 --tp 8 --sp --ep 8 --dp 8 --expert-nodes 1",  // one on each node
@@ -264,7 +267,7 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
           "--ep and --etp are for training; 'llmcalc train' takes it");
   refused("flops llama-3-8b --optimizer lion", "--optimizer changes FLOPs with muon alone; leave it out");
   refused("flops llama-3-8b --ns-steps 3",
-          "--ns-steps changes nothing without --optimizer; add it, or leave --ns-steps out");
+          "--ns-steps is for muon, whose iterations it counts; add --optimizer muon, or leave it out");
   refused("train llama-3-8b --hardware h100 --optimizer sgd --ns-steps 3",
           "--ns-steps is for muon, whose iterations it counts; add --optimizer muon, or leave it out");
   refused("train llama-3-8b --hardware h100 --optimizer moun",

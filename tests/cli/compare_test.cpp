@@ -54,6 +54,40 @@ TEST_CASE("an option of the other side takes the place of the first one's", "[co
   CHECK(c["sides"][1]["inputs"]["zero"] == 3);
 }
 
+TEST_CASE("searches are compared by their best plans", "[compare][cli]") {
+  const std::string search = "plan train llama-3.1-8b --hardware h100 --global-batch 64 --tp 2 --top 2 ";
+  const json::Value one = test::ask(search + "--gpus 16"),
+                    other = test::ask(search + "--gpus 32 --software megatron-lm");
+  const json::Value c = compared(search + "--gpus 16", "--gpus 32");
+  REQUIRE(c["sides"].size() == 2);
+  CHECK(c["sides"][0] == one);
+  CHECK(c["sides"][1]["plans"] == other["plans"]);
+  std::size_t found = 0;
+  for (const json::Value& d : c["differences"]) {
+    std::string pointer = "/" + d["quantity"].get<std::string>();
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    const json::Value::json_pointer at(pointer);
+    if (d["quantity"] != "step.time_s" && d["quantity"] != "memory.peak_bytes") continue;
+    ++found;
+    CHECK(d["a"] == one["plans"][0].at(at).get<double>());
+    CHECK(d["b"] == other["plans"][0].at(at).get<double>());
+  }
+  CHECK(found == 2);
+  const std::string a = test::scratch() + "/16.json", b = test::scratch() + "/32.json";
+  test::write_file(a, one.dump());
+  test::write_file(b, other.dump());
+  const test::Ran saved = test::llmcalc("compare " + a + " " + b);
+  CHECK(saved.out.find("gpus 16 and 32") != std::string::npos);
+  CHECK(saved.out.find("equals") == std::string::npos);
+}
+
+TEST_CASE("the other side can be of another model", "[compare][cli]") {
+  const json::Value c = compared("train gpt2 --hardware h100", "gpt2-medium --micro-batch 2");
+  CHECK(c["sides"][0] == test::ask("train gpt2 --hardware h100"));
+  CHECK(c["sides"][1]["model"]["name"] == "gpt-2-355m");
+  CHECK(c["sides"][1]["inputs"]["micro_batch"] == 2);
+}
+
 TEST_CASE("what cannot be compared is refused", "[compare][cli]") {
   const auto refused = [](const std::string& words) {
     const test::Ran r = test::llmcalc(words);
@@ -69,4 +103,8 @@ TEST_CASE("what cannot be compared is refused", "[compare][cli]") {
   test::write_file(infer, test::ask("infer gpt2 --hardware h100").dump());
   CHECK(refused("compare " + train + " " + infer) == "llmcalc: " + train + " is of 'llmcalc train' and " + infer +
                                                          " of 'llmcalc infer'; compare reports of one command\n");
+  const std::string none = test::scratch() + "/none.json";
+  test::write_file(none, test::ask("plan train llama-3.1-405b --hardware h100 --gpus 1 --offload none").dump());
+  CHECK(refused("compare " + none + " " + none) ==
+        "llmcalc: " + none + " has no plan to compare; search with more GPUs, or other options\n");
 }

@@ -68,7 +68,11 @@ TEST_CASE("mistakes about products in fewer than 16 bits are told in one sentenc
           "--precision: expected a format that devices multiply in (bf16, fp8, fp8-block, mxfp8, nvfp4), got \"q4_k\"; "
           "--weight-precision and --kv-precision take it");
   refused(train + "--precision nvfp4",
-          "h100-sxm-80gb has no nvfp4 matmul peak; --precision can be fp64, fp32, tf32, fp16, bf16, fp8, int8");
+          "h100-sxm-80gb has no nvfp4 matmul peak; --precision can be fp64, fp32, tf32, fp16, bf16, fp8, fp8-block, "
+          "fp8-row, fp8-row32, int8, int8-row, mxfp8");
+  for (const char* format : {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "fp8-row", "fp8-row32", "int8",
+                             "int8-row", "mxfp8"})
+    CHECK(test::llmcalc(train + "--precision " + format).code == 0);
   refused(
       "train llama-3-8b --hardware mi355x --precision fp64 --wide-layers first:1",
       "--wide-layers is about products in fewer than 16 bits, and all are in fp64; give --precision fp8, fp8-block, "

@@ -39,8 +39,19 @@ TEST_CASE("too many chunks are refused with fewer of them, or with ranks that th
           "--pp 8 x 5 chunks of layers are more than the 32 layers of llama-3.1-8b; give --chunks 4");
   works(llama + "--gpus 64 --pp 8 --chunks 4 --global-batch 64");
   refused(llama + "--gpus 72 --pp 18 --schedule zb-v --global-batch 144",
-          "--pp 18 x 2 chunks of layers are more than the 32 layers of llama-3.1-8b; give at most --pp 12");
+          "--pp 18 x 2 chunks of layers are more than the 32 layers of llama-3.1-8b; give --pp 12");
   works(llama + "--gpus 72 --pp 12 --schedule zb-v --global-batch 144");
+  refused(llama + "--pp 8 --chunks 8",
+          "--pp 8 x 8 chunks of layers are more than the 32 layers of llama-3.1-8b; give --chunks 4 --global-batch 8");
+  works(llama + "--pp 8 --chunks 4 --global-batch 8");
+  refused(llama + "--pp 33 --schedule dualpipe",
+          "--pp 33 x 1 chunks of layers are more than the 32 layers of llama-3.1-8b; give --pp 32 --global-batch 64");
+  works(llama + "--pp 32 --schedule dualpipe --global-batch 64");
+  refused(llama + "--pp 31 --schedule dualpipe",
+          "--schedule dualpipe pairs the first rank with the last, and --pp 31 is odd; give --pp 32 --global-batch 64");
+  refused(llama + "--pp 8 --chunks 3 --schedule zb-v",
+          "--schedule zb-v has two chunks of layers per rank, got --chunks 3; give --chunks 2");
+  works(llama + "--pp 8 --chunks 2 --schedule zb-v");
 }
 
 TEST_CASE("heads are told before the GPUs that hold the model once", "[cli]") {
@@ -58,6 +69,13 @@ TEST_CASE("ranks of an expert are lowered before those of experts", "[cli]") {
           "--ep 8 x --etp 4 does not divide --tp x --cp x --dp = 8, from which experts take their ranks; give --etp 1 "
           "--sp");
   works(moe + "--tp 4 --ep 8 --etp 1 --sp");
+  const std::string alone = "train mixtral-8x7b --hardware h100 ";
+  refused(
+      alone + "--tp 2 --sp --ep 8",
+      "--ep 8 x --etp 2 does not divide --tp x --cp x --dp = 2, from which experts take their ranks; give --dp 8, or "
+      "leave out --ep");
+  works(alone + "--tp 2 --sp --ep 8 --dp 8");
+  works(alone + "--tp 2 --sp");
 }
 
 TEST_CASE("a link that joins too few is told with how many it joins", "[cli]") {

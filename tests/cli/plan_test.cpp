@@ -466,6 +466,73 @@ TEST_CASE("changes that make a plan fit can be typed as they stand", "[plan][cli
   CHECK(changes == 3);
 }
 
+TEST_CASE("changes that make a plan fit take the time that they are said to, under the software that they have then",
+          "[plan][cli]") {
+  const std::string model = "train llama-3.1-8b --hardware h100 --fsdp ";
+  std::string note;
+  const json::Value v = test::ask(model);
+  for (const json::Value& n : v["notes"])
+    if (n.get<std::string>().find("to make it fit: ") == 0) note = n;
+  int changes = 0;
+  for (std::size_t at = note.find("--"); at != std::string::npos; ++changes) {
+    const std::string option = note.substr(at, note.find(" (", at) - at);
+    const std::size_t end = note.find(" per step", at), comma = note.rfind(", ", end);
+    CAPTURE(option);
+    const test::Ran typed = test::llmcalc(model + option);
+    CHECK(typed.out.find(note.substr(comma + 2, end - comma - 2) + " per step") != std::string::npos);
+    at = note.find("--", note.find(')', at));
+  }
+  CHECK(changes >= 3);
+}
+
+TEST_CASE("a plan of a search has the process of its command", "[plan][cli]") {
+  for (const char* how : {"--software none", "--efficiency 0.6", ""}) {
+    CAPTURE(how);
+    const json::Value v =
+        test::ask("plan train llama-3.1-8b --hardware h100 --gpus 16 --global-batch 32 --top 3 " + std::string(how));
+    for (const json::Value& plan : v["plans"]) {
+      const std::string command = plan["command"];
+      CHECK(test::ask(command.substr(command.find(' ') + 1))["memory"]["process"] == plan["memory"]["process"]);
+    }
+  }
+}
+
+TEST_CASE("a measured step that no device can do is said, and all parts of a plan are re-scaled by it", "[plan][cli]") {
+  const std::string plan =
+      "plan train llama-3.1-8b --hardware h100 --gpus 64 --top 1 --measured-plan '--gpus 64 --tp 8 --sp' "
+      "--measured-tokens-per-s ";
+  const json::Value fast = test::ask(plan + "500k"), slow = test::ask(plan + "250k");
+  CHECK(fast["plans"][0]["step"]["mfu"] > 1);
+  const auto is_doubted = [](const json::Value& report) {
+    return std::any_of(report["notes"].begin(), report["notes"].end(), [](const json::Value& n) {
+      return n.get<std::string>().find("no device is as fast as the measured step says") != std::string::npos;
+    });
+  };
+  CHECK(is_doubted(fast));
+  CHECK(slow["plans"][0]["step"]["mfu"] < 1);
+  CHECK_FALSE(is_doubted(slow));
+  for (const json::Value& v : {fast, slow}) {
+    const json::Value& step = v["plans"][0]["step"];
+    double limited = 0;
+    for (const auto& [name, seconds] : step["limited_s"].items()) limited += seconds.get<double>();
+    CHECK(limited <= step["time_s"].get<double>() * (1 + 1e-12));
+  }
+}
+
+TEST_CASE("fewer GPUs than a deadline's answer do not keep it, whatever their factors", "[plan][cli]") {
+  const std::string plan = "plan train llama-3.1-8b --hardware h100 --global-batch 256 --tokens 1T --top 1 ";
+  const json::Value v = test::ask(plan + "--max-gpus 64 --deadline 30");
+  const int gpus = v["inputs"]["gpus"];
+  CHECK(gpus <= 48);
+  CHECK(v["run"]["days"] <= 30);
+  for (int n = gpus - 4; n < gpus; ++n) {
+    const test::Ran r = test::llmcalc(plan + "--gpus " + std::to_string(n) + " --json");
+    if (r.code != 0) continue;  // no layout divides the batch
+    const json::Value fewer = json::parse(r.out, "the report");
+    if (!fewer["plans"].empty()) CHECK(fewer["run"]["days"] > 30);
+  }
+}
+
 TEST_CASE("a default batch says whose GPUs it is of", "[plan][cli]") {
   const std::string out = test::llmcalc("plan train gpt2 --hardware h100 --max-gpus 3 --objective cost --top 1").out;
   CHECK(out.find("--global-batch 3, a sequence per GPU of the most that may be") != std::string::npos);

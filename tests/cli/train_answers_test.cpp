@@ -34,6 +34,24 @@ TEST_CASE("documents without equal parts for context ranks are said", "[cli]") {
   CHECK_FALSE(has_line(ask(train + "--cp-method ulysses --documents 3x1000,5192")["notes"], note));
 }
 
+TEST_CASE("layers are spread by the estimate's seconds: no other number of them on the first stage is faster",
+          "[cli]") {
+  for (const char* software : {"", " --software none"}) {
+    const std::string train = "train gpt2 --hardware h100 --pp 2 --global-batch 16" + std::string(software);
+    const double time = ask(train)["step"]["time_s"];
+    for (int n = 1; n < 12; ++n)
+      CHECK(time <= ask(fmt::format("{} --stage-layers {},{}", train, n, 12 - n))["step"]["time_s"].get<double>());
+  }
+}
+
+TEST_CASE("a rank of DualPipe has a chunk of both directions, and the slowest rank is as fast as possible", "[cli]") {
+  const std::string train =
+      "train llama-3.1-8b --hardware h100 --pp 4 --schedule dualpipe --global-batch 16 --software none";
+  const double time = ask(train)["step"]["time_s"];
+  CHECK(time <= 1.01 * ask(train + " --stage-layers 8,8,9,7")["step"]["time_s"].get<double>());
+  CHECK(time < 0.98 * ask(train + " --stage-layers 9,9,9,5")["step"]["time_s"].get<double>());
+}
+
 TEST_CASE("how layers are spread is told, and can be typed again", "[cli]") {
   for (const char* layout : {"--pp 8 --chunks 3", "--pp 8", "--pp 4 --schedule dualpipe", "--pp 8 --schedule zb-v"}) {
     const std::string train = std::string("train llama-3-70b --hardware h100 --global-batch 64 ") + layout;

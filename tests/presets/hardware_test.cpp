@@ -126,7 +126,10 @@ TEST_CASE("a link joins as many devices as its topology says", "[hardware]") {
 TEST_CASE("the way to the host is PCI Express unless a file states another", "[hardware]") {
   const auto host = [](std::string_view name) { return load_hardware(name).cluster.device.host; };
   CHECK(host("h100").link.value == 63e9);
-  CHECK(host("h100").memory.value == 0);  // a property of the server
+  CHECK(host("h100").memory.value == 76.8e9);  // an eighth of a DGX H100's
+  CHECK(host("h100").capacity == Bytes(Count{256} << 30));
+  CHECK(host("h100-nvl").memory.value == 0);  // a property of the server
+  CHECK(host("h100-nvl").capacity == Bytes());
   CHECK(host("gh200").link.value == 450e9);
   CHECK(host("gh200").memory.value == 512e9);
   CHECK(host("m4-max").link.value == 0);

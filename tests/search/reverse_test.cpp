@@ -36,35 +36,57 @@ TEST_CASE("the fewest devices within a deadline are the first that make it", "[s
     CHECK(run.value < last);  // of these
     last = run.value;
     const FewestGpus few = fewest_gpus(
-        s, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) <= run; }, searching);
+        s, 1, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) <= run; }, searching);
     REQUIRE(few.found);
     CHECK(few.found->candidate.gpus == n);
     CHECK(*few.found == r.best[0]);
   }
   const FewestGpus none = fewest_gpus(
-      s, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) < Seconds(last); }, searching);
+      s, 1, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) < Seconds(last); }, searching);
   CHECK(!none.found);
   CHECK(none.tried.size() >= 3);
 }
 
-TEST_CASE("the fewest devices lie between two powers of two where batch or model can be spread over them", "[search]") {
+TEST_CASE("no number of devices below the fewest reaches the goal, whatever its factors", "[search]") {
+  // 6 layers, 6 heads, 14 sequences: 7, 5 and 3 devices hold a layout by the batch, the heads or the stages
+  Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 14);
+  const Searching searching = [](const Space& one) { return search(one); };
+  std::vector<Seconds> steps;  // of 1 to 15 devices; 0: none
+  for (Count n = 1; n < 16; ++n) {
+    Space one = s;
+    one.gpus = {n};
+    const SearchResult r = search(one);
+    steps.push_back(r.best.empty() ? Seconds() : r.best[0].step);
+    CHECK(holds_layout(s, n) == !r.best.empty());
+    if (!r.best.empty()) CHECK(static_cast<double>(n) * steps.back() >= least_device_seconds(s));
+  }
+  for (const Seconds goal : steps) {
+    if (goal == Seconds()) continue;
+    Count fewest = 1;
+    while (steps[static_cast<std::size_t>(fewest - 1)] == Seconds() ||
+           steps[static_cast<std::size_t>(fewest - 1)] > goal)
+      ++fewest;
+    const auto least = static_cast<Count>(least_device_seconds(s) / goal);
+    const FewestGpus few = fewest_gpus(
+        s, std::max<Count>(1, least), 15, [&](const Space&, const Found& f) { return f.step <= goal; }, searching);
+    REQUIRE(few.found);
+    CHECK(few.found->candidate.gpus == fewest);
+  }
+}
+
+TEST_CASE("numbers of devices are tried from the least on, and a stopped search ends them", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 60);
-  const auto spread = [&](Count low, Count high) { return even_numbers_between(s, low, high); };
-  CHECK(spread(4, 8) == std::vector<Count>{5, 6});  // 60 = 4 x 3 x 5; 6 layers
-  CHECK(spread(8, 16) == std::vector<Count>{9, 10, 12, 15});
-  CHECK(spread(0, 1).empty());
   int calls = 0;
   const Searching searching = [&](const Space& one) {
     ++calls;
     SearchResult r;
     const Count n = one.gpus[0];
-    if (n == 4 || n == 8 || n == 5 || n == 6)
-      r.best = {{.candidate = {.gpus = n}, .step = Seconds(1 / static_cast<double>(n))}};
+    if (n <= 6 || n == 8) r.best = {{.candidate = {.gpus = n}, .step = Seconds(1 / static_cast<double>(n))}};
     return r;
   };
   const auto within = [&](double seconds) {
     return fewest_gpus(
-        s, 16, [=](const Space&, const Found& f) { return f.step <= Seconds(seconds); }, searching);
+        s, 5, 16, [=](const Space&, const Found& f) { return f.step <= Seconds(seconds); }, searching);
   };
   CHECK(within(1.0 / 8).found->candidate.gpus == 8);
   CHECK(within(1.0 / 6).found->candidate.gpus == 6);
@@ -72,9 +94,10 @@ TEST_CASE("the fewest devices lie between two powers of two where batch or model
   CHECK(within(1.0 / 4).found->candidate.gpus == 4);
   const FewestGpus five = within(1.0 / 5);
   for (std::size_t i = 1; i < five.tried.size(); ++i) CHECK(five.tried[i - 1].gpus < five.tried[i].gpus);
+  CHECK(std::none_of(five.tried.begin(), five.tried.end(), [](const OfNumber& n) { return n.gpus == 3; }));
   calls = 0;
   const FewestGpus stopped = fewest_gpus(
-      s, 16, [](const Space&, const Found&) { return true; },
+      s, 1, 16, [](const Space&, const Found&) { return true; },
       [&](const Space&) {
         ++calls;
         SearchResult r;

@@ -1,5 +1,6 @@
 // A search finds what all plans, put into train() one by one, show to be the best.
 
+#include "search/evaluate.hpp"
 #include "search/search.hpp"
 
 #include "tests/catch.hpp"
@@ -238,6 +239,46 @@ TEST_CASE("a space without any plan that can be is known before it is searched",
           s.fixed = {.tp = tp, .pp = pp, .micro_batch = micro_batch, .schedule = schedule};
           CHECK(any_possible(s) == counted(s));
         }
+}
+
+TEST_CASE("a plan that needs more of the host than there is does not fit", "[search]") {
+  Space s = small_spaces().back();
+  const SearchResult free = search(s);
+  REQUIRE(free.counts.fit > 0);
+  Bytes most;
+  for (const Found& f : free.best) most = std::max(most, evaluate(s, f.candidate).host);
+  REQUIRE(most > Bytes(1));
+  s.cluster.device.host.capacity = most - Bytes(1);
+  const SearchResult bounded = search(s);
+  CHECK(bounded.counts.fit < free.counts.fit);
+  CHECK(bounded.counts.candidates == free.counts.candidates);
+  for (const Found& f : bounded.best) {
+    CHECK(evaluate(s, f.candidate).host < most);
+    CHECK(evaluate(s, f.candidate).fits);
+  }
+  s.cluster.device.host.capacity = Bytes(1);
+  CHECK(search(s).counts.fit == 0);
+}
+
+TEST_CASE("a search looks for a plan that fits first, and has one where it is stopped", "[search]") {
+  for (Space s : small_spaces()) {
+    s.best = 1;
+    const SearchResult all = search(s);
+    if (all.counts.fit == 0) continue;
+    bool found = false;
+    Count before = 0;
+    const Watch watch{.stop = [&] { return found; },
+                      .progress =
+                          [&](double, const Found* best) {
+                            found = best != nullptr;
+                            if (!found) ++before;
+                          }};
+    const SearchResult early = search(s, {}, watch);
+    CHECK(early.stopped);
+    CHECK(!early.best.empty());
+    CHECK(before < 8);
+    CHECK(early.counts.candidates < all.counts.candidates);
+  }
 }
 
 TEST_CASE("what a search leaves out is said as long as it is left out", "[search]") {

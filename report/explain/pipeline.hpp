@@ -1,0 +1,17 @@
+#pragma once
+/// What a pipeline keeps and waits for, in formulas.
+
+#include "report/explain/formula.hpp"
+#include "report/explain/setting.hpp"
+
+namespace llmcalc::explain {
+
+/// step.breakdown_s.dp, .pp and .imbalance.
+Formula data_parallel_waits(const Setting& s);
+Formula stage_messages(const Setting& s);
+Formula waiting_for_slowest(const Setting& s);
+
+/// memory.activations_bytes of a stage: micro-batches in flight and bytes of one, chunk by chunk.
+Formula activations_in_flight(const Setting& s);
+
+}  // namespace llmcalc::explain
