@@ -62,7 +62,6 @@ class StepClock {
     return with_waiting(all, step, share * behind, m.total, parts);
   }
 
-  /// What the waits are made of.
   StepParts parts() {
     StepParts p;
     run(p);
