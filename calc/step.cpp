@@ -311,7 +311,7 @@ class StepClock {
   StepRoom& room_;
   Pipeline pipeline_;
   RankEnd end_;
-  ChunkSeconds alone_;  // of the whole model, without a pipeline
+  ChunkSeconds alone_;  // without a pipeline
 };
 
 }  // namespace
