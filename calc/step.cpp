@@ -62,7 +62,6 @@ class StepClock {
     return with_waiting(all, step, share * behind, m.total, parts);
   }
 
-  /// What the waits are made of.
   StepParts parts() {
     StepParts p;
     run(p);
@@ -312,7 +311,7 @@ class StepClock {
   StepRoom& room_;
   Pipeline pipeline_;
   RankEnd end_;
-  ChunkSeconds alone_;  // of the whole model, without a pipeline
+  ChunkSeconds alone_;  // without a pipeline
 };
 
 }  // namespace

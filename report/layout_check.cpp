@@ -124,10 +124,10 @@ void check_layout(const Request& r) {
       throw InputError("--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
     case LayoutFlaw::expert_load:
       if (l.expert_load.value() > 1)
-        throw InputError(
-            fmt::format("--expert-load {:g}: the most loaded of {} expert ranks (--ep) has at most all "
-                        "tokens, {} times the mean; give at most {}",
-                        l.expert_load.value(), l.ep, l.ep, l.ep));
+        throw InputError(fmt::format(
+            "--expert-load {:g}: the most loaded of {} expert ranks (--ep) has at most all "
+            "tokens, {} times the mean; give at most {}",
+            l.expert_load.value(), ranks(l, Group::expert), ranks(l, Group::expert), ranks(l, Group::expert)));
       throw InputError("--expert-load below 1: the most loaded rank has at least the mean; give 1 or more");
   }
 }

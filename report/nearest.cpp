@@ -32,10 +32,10 @@ std::optional<std::string> working(const Request& r, Layout l, const std::string
 }
 
 std::optional<std::string> with_ranks(const Request& r, Count ranks) {
-  Layout l = r.layout;
-  l.pp = ranks;
-  if (ranks == 1) l.chunks = 1;
-  return working(r, l, fmt::format("--pp {}", ranks));
+  Layout changed = r.layout;
+  changed.pp = ranks;
+  if (ranks == 1) changed.chunks = 1;
+  return working(r, changed, fmt::format("--pp {}", ranks));
 }
 
 /// The most ranks of a pipeline, at most `most`, that work.

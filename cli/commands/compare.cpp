@@ -132,7 +132,7 @@ const Command compare_command{.name = "compare",
                                   "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
                                   "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'\n"
                                   "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
-                                  "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--gpus 16'",
+                                  "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'",
                               .words = compare_words,
                               .own = compare_options,
                               .parts = part::styles,

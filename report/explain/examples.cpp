@@ -42,6 +42,7 @@ const std::vector<Example>& examples() {
       {"--dp 8 --zero 1", llama, {{"--dp", "8"}, {"--zero", "1"}}},
       {"--dp 8 --zero 3", llama, {{"--dp", "8"}, {"--zero", "3"}}},
       {"--pp 4", llama, {{"--pp", "4"}}},
+      {"--pp 4 --schedule zb-h1", llama, {{"--pp", "4"}, {"--schedule", "zb-h1"}}},
       {"--cp 2", llama, {{"--cp", "2"}}},
       {"--dp 8 --ep 8", "mixtral-8x7b", {{"--dp", "8"}, {"--ep", "8"}}},
       {"--mtbf H --checkpoint-bandwidth B/S",

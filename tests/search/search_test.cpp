@@ -1,7 +1,7 @@
 // A search finds what all plans, put into train() one by one, show to be the best.
 
-#include "search/evaluate.hpp"
 #include "search/search.hpp"
+#include "search/evaluate.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/search/spaces.hpp"
