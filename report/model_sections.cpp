@@ -190,11 +190,9 @@ namespace {
 /// What counts towers for images and sounds, and what does not.
 std::string towers_note(const Request& r) {
   const bool loaded = r.has(part::inference) && r.plan.towers > Bytes();
-  return fmt::format(
-      "towers for images or sounds hold {} parameters beside the text model, {}; {}no training, FLOPs or time counts "
-      "them",
-      r.model.towers.total(), human_text(Quantity(r.model.towers.bytes().value), Unit::bytes),
-      loaded ? "memory of inference counts them, " : "");
+  return fmt::format("towers for images or sounds hold {} parameters beside the text model, {}; {}",
+                     r.model.towers.total(), human_text(Quantity(r.model.towers.bytes().value), Unit::bytes),
+                     loaded ? "memory of inference counts them, and nothing else here" : "nothing here counts them");
 }
 }  // namespace
 

@@ -62,9 +62,11 @@ WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
   return w;
 }
 
-/// Engines load towers with the model; the reference transformer has none.
+/// Engines load towers with the model, but for llama.cpp, which has them in a file of their own; the reference
+/// transformer has none.
 void settle_towers(Request& r) {
-  r.plan.towers = r.loads_towers && !r.usual_precision ? r.model.towers.bytes() : Bytes();
+  const bool apart = r.engine && r.engine->name == "llama.cpp";
+  r.plan.towers = r.loads_towers && !apart && !r.usual_precision ? r.model.towers.bytes() : Bytes();
 }
 
 void check_length(const Request& r, Count tokens, std::string_view option) {
@@ -267,7 +269,6 @@ void settle(Request& r) {
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
-  settle_towers(r);
   settle_schedule(r);
   if (r.gpus && !r.searches_layouts) r.layout.dp = replicas_on(*r.gpus, r);
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
@@ -276,6 +277,7 @@ void settle(Request& r) {
   if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
   settle_way_to_host(r);
   choose_software(r);
+  settle_towers(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));
 }

@@ -10,7 +10,7 @@ inline constexpr std::string_view tower_sources =
     "huggingface/transformers: quantised checkpoints leave towers in 16 bits; the checkpoint's header";
 inline constexpr std::string_view tower_convention =
     "16 bits each, or as a checkpoint's header says; whole on every rank that has the token table; none with "
-    "--no-towers";
+    "--no-towers, and of llama.cpp";
 
 inline Formula tower_bytes(const Setting& s) {
   const Towers& t = s.request().model.towers;

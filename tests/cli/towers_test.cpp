@@ -40,6 +40,14 @@ TEST_CASE("a server's engine loads towers with the model", "[cli][towers]") {
   CHECK(with["kv_cache_bytes"].get<Count>() + 2 * 460730096 == without["kv_cache_bytes"].get<Count>());
 }
 
+TEST_CASE("llama.cpp has towers in a file of their own, and does not load them", "[cli][towers]") {
+  const auto memory = [](const char* software) {
+    return ask("infer gemma-3-4b --hardware rtx-4090 --software " + std::string(software))["inference_memory"];
+  };
+  CHECK(memory("vllm")["towers_bytes"] == 2 * 419816304);
+  CHECK_FALSE(memory("llama.cpp").contains("towers_bytes"));
+}
+
 TEST_CASE("a model without towers has none to leave out", "[cli][towers]") {
   test::refused("infer llama-3.1-8b --no-towers", "this one has none; leave it out");
 }
@@ -47,8 +55,7 @@ TEST_CASE("a model without towers has none to leave out", "[cli][towers]") {
 TEST_CASE("reports of memory say what counts towers", "[cli][towers]") {
   const char* note = "hold 460730096 parameters beside the text model, 878.8 MiB; memory of inference counts them";
   CHECK_THAT(ask("memory qwen3.5-27b --infer")["notes"].dump(), Catch::Contains(note));
-  CHECK_THAT(ask("memory qwen3.5-27b --train")["notes"].dump(),
-             Catch::Contains("878.8 MiB; no training, FLOPs or time counts them"));
+  CHECK_THAT(ask("memory qwen3.5-27b --train")["notes"].dump(), Catch::Contains("878.8 MiB; nothing here counts them"));
   CHECK(ask("params qwen3.5-27b")["notes"].dump().find("towers") == std::string::npos);
   CHECK(ask("memory llama-3.1-8b --infer").value("notes", json::Value()).dump().find("towers") == std::string::npos);
 }
