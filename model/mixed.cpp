@@ -64,8 +64,7 @@ void Pass::remember_mix(std::string_view op, const Pointwise& s, std::vector<Val
       at.push_back(v.data->data());
       places.push_back(place(op, v.slot, v.elements()));
     }
-    const auto sum = [&](const char* what) { return weights_.sum(weight(op, what)); };
-    backend_.mix_gradient(s, view(at), dy->data(), {places, sum("query"), sum("norm")});
+    backend_.mix_gradient(s, view(at), dy->data(), {places, sum(weight(op, "query")), sum(weight(op, "norm"))});
   });
 }
 
