@@ -49,7 +49,8 @@ TEST_CASE("llama.cpp has towers in a file of their own, and does not load them",
 }
 
 TEST_CASE("a model without towers has none to leave out", "[cli][towers]") {
-  test::refused("infer llama-3.1-8b --no-towers", "this one has none; leave it out");
+  test::refused("infer llama-3.1-8b --hardware h100 --no-towers",
+                "--no-towers is for models with towers for images or sounds, and this one has none; leave it out");
 }
 
 TEST_CASE("reports of memory say what counts towers", "[cli][towers]") {

@@ -30,14 +30,14 @@ TEST_CASE("validate names the option that a single-device run does not support",
   not_run("--weight-precision bf16",
           "it trains weights of the --precision; leave out --weight-precision, or add --infer");
   not_run("--precision fp8", "--precision fp8 is neither fp32, bf16 nor fp16");
-  not_run("--kv-precision q4_k", "--kv-precision q4_k has no codes here; give int8 or fp8, for example");
+  not_run("--kv-precision iq3_s", "--kv-precision iq3_s has no codes here; give int8 or fp8, for example");
   not_run("--gradient-bytes 2",
           "gradients of 2 bytes are numbers of its --precision, and float32 has 4; give --precision bf16 or fp16");
   not_run("--logits bf16+grad", "its logits are there once; give --logits fp32 or compute");
   not_run("--train --freeze mlp --recompute uniform:2",
           "groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
-  refused("validate docs/examples/tiny-llama.json --lora 2 --base-precision q4_k",
-          "the reference transformer has no codes of q4_k, in which the plan stores embedding.tokens.weight; choose "
+  refused("validate docs/examples/tiny-llama.json --lora 2 --base-precision iq3_s",
+          "the reference transformer has no codes of iq3_s, in which the plan stores embedding.tokens.weight; choose "
           "another --base-precision");
   refused("validate docs/examples/tiny-llama.json --infer --weight-precision int4",
           "the reference transformer has no codes of int4, in which the plan stores embedding.tokens.weight; choose "
