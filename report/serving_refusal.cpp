@@ -18,19 +18,19 @@ struct EngineChange {
   std::string_view flag, value, family = {};
 };
 constexpr std::array engine_changes{EngineChange{"--tp", "2"},
-                              EngineChange{"--tp", "4"},
-                              EngineChange{"--tp", "8"},
-                              EngineChange{"--tp", "16"},
-                              EngineChange{"--pp", "2"},
-                              EngineChange{"--pp", "4"},
-                              EngineChange{"--pp", "8"},
-                              EngineChange{"--offload", "weights:0.5"},
-                              EngineChange{"--weight-precision", "experts=mxfp4", "gpt-oss"},
-                              EngineChange{"--weight-precision", "fp8"},
-                              EngineChange{"--weight-precision", "awq"},
-                              EngineChange{"--kv-precision", "fp8"},
-                              EngineChange{"--max-seqs", "64"},
-                              EngineChange{"--memory-utilization", "0.95"}};
+                                    EngineChange{"--tp", "4"},
+                                    EngineChange{"--tp", "8"},
+                                    EngineChange{"--tp", "16"},
+                                    EngineChange{"--pp", "2"},
+                                    EngineChange{"--pp", "4"},
+                                    EngineChange{"--pp", "8"},
+                                    EngineChange{"--offload", "weights:0.5"},
+                                    EngineChange{"--weight-precision", "experts=mxfp4", "gpt-oss"},
+                                    EngineChange{"--weight-precision", "fp8"},
+                                    EngineChange{"--weight-precision", "awq"},
+                                    EngineChange{"--kv-precision", "fp8"},
+                                    EngineChange{"--max-seqs", "64"},
+                                    EngineChange{"--memory-utilization", "0.95"}};
 
 /// Whether the engine has room with that option instead.
 bool has_room_with(const Request& r, const EngineChange& change) {

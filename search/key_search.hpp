@@ -75,7 +75,7 @@ class KeySearch {
   Staging* staging_ = nullptr;
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
-  bool splits_ = false;  // schedules run gradients of weights apart
+  bool splits_ = false;              // schedules run gradients of weights apart
   Zero staging_waits_ = Zero::none;  // the stage whose waits its layers are spread by
   std::vector<PricedClass> classes_;
   std::array<bool, 4> sharded_{};  // whether classes have seconds of a ZeRO stage

@@ -144,7 +144,8 @@ TEST_CASE("EXL's head has bits of its own", "[schemes]") {
 // Qwen/Qwen3-1.7B-FP8's header has scales in BF16; DeepSeek-V3's has F32.
 TEST_CASE("a block of fp8 has a scale in the family's format", "[schemes]") {
   const auto scale_bytes = [](const char* type) {
-    json::Value v = small_config(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})", R"(, "head_dim": 32, "num_key_value_heads": 4)");
+    json::Value v = small_config(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})",
+                                 R"(, "head_dim": 32, "num_key_value_heads": 4)");
     v["model_type"] = type;
     const ModelCard card = import_config(v, "c.json");
     const Count norms = card.arch.qk_norm == QkNorm::none ? norm_numbers : norm_numbers + 2 * 2 * 32;
