@@ -32,7 +32,7 @@ double growth(const std::string& server, double rate) {
 
 }  // namespace
 
-TEST_CASE("below its capacity no queue of a server grows, and above it one does", "[serve][capacity][cli]") {
+TEST_CASE("below its capacity no queue of a server grows, and above it one does", "[serve][capacity][cli][long]") {
   const std::string server = GENERATE_COPY(values<std::string>(
       {llama + "--max-seqs 128", llama + "--max-batched-tokens 512", llama + "--shared-prefix 2000 --prompt 500",
        mixtral + "--tp 4 --shared-prefix 8000 --prompt 500 --max-seqs 256", mixtral + "--dp 4 --ep 4 --max-seqs 64",
@@ -44,7 +44,7 @@ TEST_CASE("below its capacity no queue of a server grows, and above it one does"
   CHECK(growth(server, 1.1 * capacity) > 0.05);
 }
 
-TEST_CASE("the capacity of a server does not depend on the rate that is asked for", "[serve][capacity][cli]") {
+TEST_CASE("the capacity of a server does not depend on the rate that is asked for", "[serve][capacity][cli][long]") {
   for (const std::string& server :
        {llama + "--max-batched-tokens 512", mixtral + "--tp 4 --shared-prefix 8000 --prompt 500"}) {
     CAPTURE(server);
@@ -54,7 +54,7 @@ TEST_CASE("the capacity of a server does not depend on the rate that is asked fo
   }
 }
 
-TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve][steady-state][cli]") {
+TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve][steady-state][cli][long]") {
   for (const std::string& server :
        {llama, llama + "--max-batched-tokens 512", llama + "--max-batched-tokens 256 --prompt 200 --generate 50",
         std::string("serve qwen3-0.6b --hardware h100 --max-batched-tokens 512"),
@@ -70,7 +70,7 @@ TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve]
 }
 
 TEST_CASE("the load that a server names instead keeps its limits, and is no more than its capacity",
-          "[serve][capacity][cli]") {
+          "[serve][capacity][cli][long]") {
   const std::string limits = " --slo-ttft 200ms --slo-tpot 30ms";
   for (const std::string& load : {std::string("--rate 9.6"), std::string("--rate 10.3"), std::string("--users 400"),
                                   std::string("--rate 30 --pools 1P1D")}) {
