@@ -188,7 +188,7 @@ class Dealer {
   }
 
   double besides(Count h) const { return besides_[static_cast<std::size_t>(h)]; }
-  /// What each holder would have to do if layers could be divided, without those that run again: no more than the
+  /// The work of each holder if layers could be divided, without those that run again: no more than the
   /// slowest has. Holders with more than that besides one layer per chunk are left out.
   double level() const {
     double all = layer_ * static_cast<double>(layers_), mean = 0;
@@ -223,7 +223,7 @@ class Dealer {
   }
 
   Count& of(Count h) { return held_[static_cast<std::size_t>(h)]; }
-  /// What a holder has to do with one layer more.
+  /// The work of a holder that gets one more layer.
   double with_another(Count h) {
     const Count n = of(h) + 1, twice = std::min(n, p_.chunks * costs_.first_again);
     return layer_ * static_cast<double>(n) + again_ * static_cast<double>(twice) + besides(h);

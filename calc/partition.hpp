@@ -32,12 +32,12 @@ class Partition {
 struct RowCosts {
   double embedding = 0, head = 0;
   std::array<double, most_kinds> layer{};
-  /// What a layer of each kind costs more if it is one of the first `first_again` of its chunk, which run again.
+  /// The extra cost of a layer of each kind if it is among the first `first_again` of its chunk, which run again.
   std::array<double, most_kinds> again{};
   Count first_again = 0;
 };
 /// Seconds of forward and backward of a micro-batch, in all.
-/// In paired slots (DualPipe) exchanges with experts run beside other work, as paired_seconds() has it.
+/// In paired slots (DualPipe) exchanges with experts overlap other work, as paired_seconds() describes.
 RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds);
 /// The same, and what a chunk waits under ZeRO 3 for weights and gradients of its layers, its embedding and its head:
 /// the difference that each makes to chunk_seconds(). Left out: messages between stages, which all chunks wait for

@@ -167,7 +167,7 @@ std::string estimate_note(const Request& r) {
   if (!interval_of(r, InferenceClass::served_decode))
     return fmt::format("times are estimates under {}; nobody published enough to say how far they are off",
                        r.engine->name);
-  return fmt::format("times are estimates under {}; in 9 of 10 cases a measured mean lies in the range beside it",
+  return fmt::format("times are estimates under {}; 9 of 10 measured means lie within the printed range",
                      r.engine->name);
 }
 

@@ -135,6 +135,28 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 
 const std::vector<Factor>& factors() { return all_factors; }
 
+/// What runs again, what is trained, and in which numbers.
+void settle_training(Choice& c) {
+  const bool is_alone =
+      c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5 && c[middle_layer] != 8 && c[streams] < 2;
+  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group read its input alone
+  if (c[precision] == 0) c[gradients] = 0;               // they are numbers of the precision
+  if (c[further] > 0) c[logits] %= 2;                    // modules' logits are there whole
+  if (!is_alone || c[further] > 0) c[trained] = 0;       // so do those of a model of which a part is trained
+  if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers do not run again
+}
+
+/// Which keys an indexer chooses, and for which layers.
+void settle_keys(Choice& c) {
+  if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
+  if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
+  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has none
+  if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer has the model's own attention,
+  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and shares no choice, for nobody makes one
+  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are alike
+  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
+}
+
 Choice possible(Choice c) {
   // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
   if (c[further] > 0) {
@@ -176,21 +198,9 @@ Choice possible(Choice c) {
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
-  const bool is_alone =
-      c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5 && c[middle_layer] != 8 && c[streams] < 2;
-  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group read its input alone
-  if (c[precision] == 0) c[gradients] = 0;               // they are numbers of the precision
-  if (c[further] > 0) c[logits] %= 2;                    // modules' logits are there whole
-  if (!is_alone || c[further] > 0) c[trained] = 0;       // so do those of a model of which a part is trained
-  if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers do not run again
+  settle_training(c);
   if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are coded as one, without groups
-  if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
-  if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
-  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has none
-  if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer has the model's own attention,
-  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and shares no choice, for nobody makes one
-  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are alike
-  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
+  settle_keys(c);
   if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // they are mixed before norms
   if (c[streams] == 3 && c[middle_layer] == 8) c[streams] = 0;                       // streams are saved, and no values
   if (c[streams] == 2) {  // alternating updates are around an MLP in every layer, whose own input has no xIELU

@@ -39,7 +39,7 @@ Cost backward_input(const Pointwise&, const Pricing&, const Stored&);
 Cost backward_input(const Loss&, const Pricing&, const Stored&);
 Cost backward_input(const Collective&, const Pricing&, const Stored&);
 
-// Of other shapes one kernel computes the gradients of inputs and of weights: it counts with the inputs.
+// For the other shapes one kernel computes the gradients of inputs and weights, and it is counted with the inputs.
 Cost backward_weight(const Lookup&, const Pricing&, const Stored&);
 Cost backward_weight(const Linear&, const Pricing&, const Stored&);
 inline Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }

@@ -21,9 +21,11 @@ struct Example {
   Count audio = 0;         ///< parameters of an audio tower, likewise
 };
 
-const std::vector<Example>& examples() {
-  static constexpr std::string_view llama = "llama-3.1-8b";
-  static const std::vector<Example> all{
+constexpr std::string_view llama = "llama-3.1-8b";
+
+/// Architectures, without options.
+std::vector<Example> examples_of_models() {
+  return {
       {"", llama},
       {"multi-head, plain MLP, biases, learned positions (GPT-3)", "gpt-3-175b"},
       {"parallel block, one norm, multi-query (Falcon-7B)", "falcon-7b"},
@@ -35,6 +37,12 @@ const std::vector<Example>& examples() {
       {"latent attention, shared experts (DeepSeek-V3)", "deepseek-v3"},
       {"gated DeltaNet in three layers of four, gated attention (Qwen3-Next)", "qwen3-next-80b-a3b"},
       {"Mamba-2 beside attention (Falcon-H1)", "falcon-h1-0.5b"},
+  };
+}
+
+/// Options of training and of one batch.
+std::vector<Example> examples_of_plans() {
+  return {
       {"measured throughput", llama, {{"--measured-tokens-per-s", "1e4"}}},
       {"--attention naive --dropout", llama, {{"--attention", "naive"}, {"--dropout", ""}}},
       {"--tp 8", llama, {{"--tp", "8"}}},
@@ -83,6 +91,14 @@ const std::vector<Example>& examples() {
       {"--software vllm, on several nodes", llama, {{"--software", "vllm"}, {"--tp", "16"}}},
       {"--target \"50 tokens/s\"", llama, {{"--target", "50 tokens/s"}}},
       {"--target \"TTFT 0.5 s\"", llama, {{"--target", "TTFT 0.5 s"}}},
+      {"--software NAME, of inference", llama, {{"--software", "vllm"}}},
+      {"--software NAME, of inference, --tp 8", llama, {{"--software", "vllm"}, {"--tp", "8"}}},
+  };
+}
+
+/// Servers under load.
+std::vector<Example> examples_of_servers() {
+  return {
       {"--rate R",
        llama,
        {{"--rate", "2"}, {"--num-requests", "200"}, {"--api-price", "0.5,1.5"}, {"--slo-ttft", "1 s"}}},
@@ -103,9 +119,16 @@ const std::vector<Example>& examples() {
         {"--num-requests", "50"},
         {"--tp", "2"},
         {"--weight-precision", "experts=mxfp4"}}},
-      {"--software NAME, of inference", llama, {{"--software", "vllm"}}},
-      {"--software NAME, of inference, --tp 8", llama, {{"--software", "vllm"}, {"--tp", "8"}}},
   };
+}
+
+const std::vector<Example>& examples() {
+  static const std::vector<Example> all = [] {
+    std::vector<Example> v = examples_of_models();
+    for (const std::vector<Example>& more : {examples_of_plans(), examples_of_servers()})
+      v.insert(v.end(), more.begin(), more.end());
+    return v;
+  }();
   return all;
 }
 
