@@ -16,31 +16,25 @@ Formula spent(S s) {
   return from_engine(s, "t", "seconds of that part of the pass, s", path.text);
 }
 
+/// A part of the seconds of a pass.
+template <Letters path>
+constexpr Definition part(std::string_view what) {
+  return {path.text, what, "s", spent<path>, by_operator, spent_source, estimated};
+}
+
 constexpr Definition spent_table[] = {
-    {"prefill.breakdown_s.matmul", "time of a prompt's matrix products", "s", spent<"prefill.breakdown_s.matmul">,
-     by_operator, spent_source, estimated},
-    {"prefill.breakdown_s.attention", "time of a prompt's attention cores", "s", spent<"prefill.breakdown_s.attention">,
-     by_operator, spent_source, estimated},
-    {"prefill.breakdown_s.elementwise", "time of a prompt's other operators", "s",
-     spent<"prefill.breakdown_s.elementwise">, by_operator, spent_source, estimated},
-    {"prefill.breakdown_s.host", "time of a prompt's launches", "s", spent<"prefill.breakdown_s.host">, by_operator,
-     spent_source, estimated},
-    {"prefill.breakdown_s.tp", "time of a prompt's tensor-parallel exchanges", "s", spent<"prefill.breakdown_s.tp">,
-     by_operator, spent_source, estimated},
-    {"prefill.breakdown_s.engine", "time of the engine's loop around a prompt", "s",
-     spent<"prefill.breakdown_s.engine">, by_operator, spent_source, estimated},
-    {"decode.breakdown_s.matmul", "time of a token's products with weights", "s", spent<"decode.breakdown_s.matmul">,
-     by_operator, spent_source, estimated},
-    {"decode.breakdown_s.attention", "time of a token's attention over the cache", "s",
-     spent<"decode.breakdown_s.attention">, by_operator, spent_source, estimated},
-    {"decode.breakdown_s.elementwise", "time of a token's other operators", "s",
-     spent<"decode.breakdown_s.elementwise">, by_operator, spent_source, estimated},
-    {"decode.breakdown_s.host", "time of a token's launches", "s", spent<"decode.breakdown_s.host">, by_operator,
-     spent_source, estimated},
-    {"decode.breakdown_s.tp", "time of a token's tensor-parallel exchanges", "s", spent<"decode.breakdown_s.tp">,
-     by_operator, spent_source, estimated},
-    {"decode.breakdown_s.engine", "time of the engine's loop around a token", "s", spent<"decode.breakdown_s.engine">,
-     by_operator, spent_source, estimated},
+    part<"prefill.breakdown_s.matmul">("time of a prompt's matrix products"),
+    part<"prefill.breakdown_s.attention">("time of a prompt's attention cores"),
+    part<"prefill.breakdown_s.elementwise">("time of a prompt's other operators"),
+    part<"prefill.breakdown_s.host">("time of a prompt's launches"),
+    part<"prefill.breakdown_s.tp">("time of a prompt's tensor-parallel exchanges"),
+    part<"prefill.breakdown_s.engine">("time of the engine's loop around a prompt"),
+    part<"decode.breakdown_s.matmul">("time of a token's products with weights"),
+    part<"decode.breakdown_s.attention">("time of a token's attention over the cache"),
+    part<"decode.breakdown_s.elementwise">("time of a token's other operators"),
+    part<"decode.breakdown_s.host">("time of a token's launches"),
+    part<"decode.breakdown_s.tp">("time of a token's tensor-parallel exchanges"),
+    part<"decode.breakdown_s.engine">("time of the engine's loop around a token"),
 };
 
 }  // namespace
