@@ -218,6 +218,24 @@ class Clock {
 
 }  // namespace
 
+Spent RowTimes::spent_in(const LayerKinds& kinds, const ModelChunk& c) const {
+  Spent all;
+  const auto add = [&](const RowTime& t, Count layers) {
+    const double n = static_cast<double>(layers);
+    const auto of = [&](const Seconds a, const Seconds b, const Seconds w) { return n * (a + b + w); };
+    for (std::size_t i = 0; i < part_count; ++i)
+      all.parts[i] += of(t.forward.parts[i], t.backward_input.parts[i], t.backward_weight.parts[i]);
+    all.compute += of(t.forward.compute, t.backward_input.compute, t.backward_weight.compute);
+    all.memory += of(t.forward.memory, t.backward_input.memory, t.backward_weight.memory);
+  };
+  if (c.embedding) add(embedding(), 1);
+  for_each_kind(kinds, c, add);
+  if (!c.head) return all;
+  add(head(), 1);
+  for (const RowTime& part : mtp()) add(part, modules);
+  return all;
+}
+
 double for_weights(const Exchange& e) {
   return e.group == Group::tensor && e.messages > 0
              ? static_cast<double>(e.for_weights) / static_cast<double>(e.messages)

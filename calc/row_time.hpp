@@ -47,6 +47,8 @@ struct RowTimes {
       if (n > of_block) f(layer(k), n - of_block);
     }
   }
+  /// Seconds of a micro-batch in a chunk, forward and backward, by what they are spent on.
+  Spent spent_in(const LayerKinds& kinds, const ModelChunk& c) const;
   /// Calls f(row, n) for every run of n neighbouring layers alike, from the first to the last.
   template <typename F>
   void for_each_run_of(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {

@@ -199,7 +199,7 @@ class StepClock {
   Spent work_of(Count rank) const {
     Spent one;
     for_each_chunk(rank, [&](Count q, Count) {
-      one += spent_in(partition_[q]);
+      one += rows_.spent_in(prices_.kinds, partition_[q]);
       one[Part::dp] += seconds_of(q).waiting;
       one[Part::pp] += 2 * seconds_of(q).sending;
     });
@@ -215,23 +215,6 @@ class StepClock {
       parts.waits += n * seconds_of(q).waiting;
       parts.sending += n * (2 * seconds_of(q).sending);
     });
-  }
-  Spent spent_in(const ModelChunk& c) const {
-    Spent all;
-    const auto add = [&](const RowTime& t, Count layers) {
-      const double n = static_cast<double>(layers);
-      const auto of = [&](const Seconds a, const Seconds b, const Seconds w) { return n * (a + b + w); };
-      for (std::size_t i = 0; i < part_count; ++i)
-        all.parts[i] += of(t.forward.parts[i], t.backward_input.parts[i], t.backward_weight.parts[i]);
-      all.compute += of(t.forward.compute, t.backward_input.compute, t.backward_weight.compute);
-      all.memory += of(t.forward.memory, t.backward_input.memory, t.backward_weight.memory);
-    };
-    if (c.embedding) add(rows_.embedding(), 1);
-    rows_.for_each_kind(prices_.kinds, c, add);
-    if (!c.head) return all;
-    add(rows_.head(), 1);
-    for (const RowTime& part : rows_.mtp()) add(part, rows_.modules);
-    return all;
   }
 
   /// When a rank's last backward has ended, its gradients are summed over its data-parallel ranks, and those that the

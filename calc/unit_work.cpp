@@ -83,7 +83,7 @@ class UnitMaker {
       pass.legs.push_back(leg);
     }
     Leg gradients{.works = {{TaskKind::backward_input, own_work(t.backward_input) - own_work(again)}}};
-    add_exchanges(row.backward_input, apart_ ? Wanted::not_for_weights : Wanted::all, gradients);
+    add_exchanges(row.backward_input, apart_ ? Messages::not_for_weights : Messages::all, gradients);
     Spent exposed = t.backward_input;
     for (const Part p : {Part::tp, Part::cp, Part::ep}) exposed[p] = exposed[p] - again[p];
     if (!apart_) {
@@ -97,17 +97,17 @@ class UnitMaker {
 
   Leg gradients_of_weights(const LayerPrice& row, const RowTime& t) {
     Leg weights{.works = {{TaskKind::backward_weight, own_work(t.backward_weight)}}};
-    add_exchanges(row.backward_input, Wanted::for_weights, weights);
+    add_exchanges(row.backward_input, Messages::for_weights, weights);
     hide(t.backward_weight, weights);
     return weights;
   }
 
   /// Which messages of an exchange: those that gradients of weights alone wait for, all others, or both.
-  enum class Wanted : std::uint8_t { all, not_for_weights, for_weights };
-  void add_exchanges(const PassPrice& pass, Wanted wanted, Leg& leg) {
+  enum class Messages : std::uint8_t { all, not_for_weights, for_weights };
+  void add_exchanges(const PassPrice& pass, Messages which, Leg& leg) {
     for (const Exchange& e : pass.exchanges) {
       const double later = llmcalc::for_weights(e);
-      const double share = wanted == Wanted::all ? 1 : wanted == Wanted::for_weights ? later : 1 - later;
+      const double share = which == Messages::all ? 1 : which == Messages::for_weights ? later : 1 - later;
       if (share <= 0) continue;
       const auto same = std::find_if(leg.exchanges.begin(), leg.exchanges.end(),
                                      [&](const GroupExchange& g) { return g.group == e.group; });

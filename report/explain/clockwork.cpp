@@ -250,16 +250,7 @@ double exposed_seconds(const Setting& s, Part part, bool bound) {
   const Prices prices = price(s.arch(), s.plan(), s.layout(), s.device());
   const RowTimes times = row_times(prices, s.plan(), s.layout(), s.cluster(),
                                    bound || !s.estimated() ? Efficiency::full : Efficiency::estimated);
-  const ModelChunk all = whole_model(prices.kinds);
-  double sum = 0;
-  const auto add = [&](const RowTime& t, Count n) {
-    sum += static_cast<double>(n) * (t.forward[part] + t.backward_input[part] + t.backward_weight[part]).value;
-  };
-  add(times.embedding(), 1);
-  times.for_each_kind(prices.kinds, all, add);
-  add(times.head(), 1);
-  for (const RowTime& row : times.mtp()) add(row, times.modules);
-  return sum;
+  return times.spent_in(prices.kinds, whole_model(prices.kinds))[part].value;
 }
 
 /// Adds what is exposed of exchanges that take longer than the work of their layer: there is nothing to hide it beside.
