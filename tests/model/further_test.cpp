@@ -224,7 +224,7 @@ TEST_CASE("modules whose layers read what others hand on, or more streams than o
   }
 }
 
-TEST_CASE("a GPU runs no modules, and says so", "[further][suite]") {
+TEST_CASE("a GPU runs no modules, and says so", "[further][suite][every]") {
   validate::Case c = validate::small_suite().front();
   c.arch.mtp = {.modules = 1, .mixer_of = 2, .mlp_of = 2};
   c.plan.mtp = 1;

@@ -19,7 +19,7 @@
 using namespace llmcalc;
 using namespace llmcalc::validate;
 
-TEST_CASE("every two choices that can go together appear together", "[suite]") {
+TEST_CASE("every two choices that can go together appear together", "[suite][every]") {
   const std::vector<validate::Choice> rows = covering_array();
   const std::vector<Factor>& f = factors();
   std::set<std::array<std::size_t, 4>> seen;
@@ -42,7 +42,8 @@ TEST_CASE("every two choices that can go together appear together", "[suite]") {
   }
 }
 
-TEST_CASE("a backend that lacks recurrences has every case of the suite with the usual layers instead", "[suite]") {
+TEST_CASE("a backend that lacks recurrences has every case of the suite with the usual layers instead",
+          "[suite][every]") {
   const auto lacks = [](const Case& c) -> std::string {
     const Arch& a = c.arch;
     const bool recurs =
@@ -61,7 +62,8 @@ TEST_CASE("a backend that lacks recurrences has every case of the suite with the
   CHECK(changed == std::set<std::string>{"modules", "recurrence", "xIELU"});
 }
 
-TEST_CASE("a backend that lacks formats and optimizers has every case of the suite with the usual ones", "[suite]") {
+TEST_CASE("a backend that lacks formats and optimizers has every case of the suite with the usual ones",
+          "[suite][every]") {
   const auto gpu = test::make_emulated(model::Number::f32);
   const std::vector<Case> all = small_suite(), some = small_suite([&](const Case&c) { return gpu->lacks_of(c.plan); });
   REQUIRE(some.size() == all.size());
@@ -265,7 +267,8 @@ std::vector<std::string> operators(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("the suite's models as they are timed have the operators of the small ones, trained whole", "[suite]") {
+TEST_CASE("the suite's models as they are timed have the operators of the small ones, trained whole",
+          "[suite][every]") {
   for (Case c : small_suite()) {
     c.plan.frozen = {};
     c.plan.lora_rank = 0;
@@ -278,7 +281,7 @@ TEST_CASE("the suite's models as they are timed have the operators of the small 
   }
 }
 
-TEST_CASE("a plan that the reference does not run is refused in a sentence", "[suite]") {
+TEST_CASE("a plan that the reference does not run is refused in a sentence", "[suite][every]") {
   Case c = small_suite().front();
   c.layout.tp = 2;
   CHECK_THROWS_WITH(
