@@ -156,7 +156,7 @@ void check_pipeline(const Request& r) {
 
 void check_sharding(const Request& r) {
   const Layout& l = r.layout;
-  if (r.gave("--reshard") && l.zero != Zero::weights)
+  if (r.gave("--reshard") && l.zero != Zero::weights && !r.searches("--zero"))
     throw InputError("--reshard changes nothing without --zero 3 (--fsdp); add it, or leave it out");
   if (l.hsdp == 0) return;
   const Count all = ranks(l, Group::data);

@@ -149,9 +149,25 @@ Count possible_number(const Space& space) {
   return 0;
 }
 
+/// Shards over a part of the ranks need ranks that they divide.
+void require_shards(const Request& r, const Space& space) {
+  if (!r.gave("--hsdp") || any_possible(space)) return;
+  std::vector<Count> values;
+  for (const Count n : divisors(space.gpus.back())) {
+    Space other = space;
+    other.layout.hsdp = n;
+    if (n > 1 && any_possible(other)) values.push_back(n);
+  }
+  const std::string numbers = one_of(fmt::format("{}", fmt::join(values, "|")));
+  throw InputError(fmt::format("--hsdp {}: no plan on {} shards states over {} ranks; {}", r.layout.hsdp,
+                               counted(space.gpus.back(), "GPU"), r.layout.hsdp,
+                               values.empty() ? "leave it out" : "give " + numbers));
+}
+
 }  // namespace
 
 void require_possible(const Request& r, const Space& space) {
+  require_shards(r, space);
   if (any_possible(space)) return;
   const Count gpus = space.gpus.back();
   const std::string why = obstacle_text(r, gpus);

@@ -194,7 +194,7 @@ void settle_schedule(Request& r) {
   Layout& l = r.layout;
   if (!r.gave("--schedule") && l.chunks > 1) l.schedule = Schedule::interleaved;
   if (!r.gave("--chunks")) l.chunks = std::max<Count>(1, fixed_chunks(l.schedule) == 0 ? 2 : fixed_chunks(l.schedule));
-  if (ranks(l, Group::pipeline) == 1) l.chunks = 1;
+  if (ranks(l, Group::pipeline) == 1 && !r.searches_layouts) l.chunks = 1;
 }
 
 /// An option of parts that this answer does not have.
@@ -204,6 +204,10 @@ void refuse_other_part(const Request& r, const Option& o) {
   const std::string_view here = trains ? "training" : "inference", there = trains ? "inference" : "training";
   if (!o.instead.empty()) throw InputError(fmt::format("{} is for {}; for {} use {}", o.flag, there, here, o.instead));
   throw InputError(fmt::format("{} is for {}, and this is about {}; leave it out", o.flag, there, here));
+}
+
+bool spreads_experts(const Request& r, std::string_view option) {
+  return option == "--expert-nodes" ? ranks(r.layout, Group::expert) > 1 : folds_experts(r.layout);
 }
 
 /// The condition for an option to have an effect, if model and plan leave it without one.
@@ -216,7 +220,7 @@ std::string_view lacking(const Request& r, const Option& o) {
     return "gives keys and values formats of their own, and latent attention caches one row for both; give one format";
   if (o.flag == "--no-towers" && r.model.towers.bytes() == Bytes())
     return "is for models with towers for images or sounds, and this one has none; leave it out";
-  if (o.flag == "--mtp" && a.mtp.modules == 0)
+  if (o.flag == "--mtp" && a.mtp.modules == 0 && r.plan.mtp > 0)
     return "is for modules that predict further tokens (MTP), which this model does not have; leave it out";
   if (o.flag == "--glu-store" && a.mlp != MlpKind::gated)
     return "is for gated MLPs, which this model does not have; leave it out";
@@ -231,11 +235,13 @@ std::string_view lacking(const Request& r, const Option& o) {
   if (of_pipeline && r.gave("--pp") && ranks(r.layout, Group::pipeline) == 1)
     return "changes nothing with --pp 1; give a higher --pp, or leave it out";
   if (o.flag == "--etp" && !a.has_experts()) return "is for models with experts, and this one has none; leave it out";
-  if (o.flag == "--etp" && ranks(r.layout, Group::expert_tensor) == ranks(r.layout, Group::tensor))
+  if (o.flag == "--ep" && !a.has_experts() && r.searches_layouts && ranks(r.layout, Group::expert) > 1)
+    return "is for models with experts, and this one has none; leave it out";
+  if (o.flag == "--etp" && !r.searches("--tp") &&
+      ranks(r.layout, Group::expert_tensor) == ranks(r.layout, Group::tensor))
     return "is as many as --tp anyway; leave it out";
-  if (o.flag == "--expert-nodes" && ranks(r.layout, Group::expert) == 1)
-    return "is about experts that are spread over ranks; add --ep";
-  if (o.flag == "--expert-load" && !folds_experts(r.layout))
+  const bool of_spread = o.flag == "--expert-nodes" || o.flag == "--expert-load";
+  if (of_spread && (!a.has_experts() || (!r.searches("--ep") && !spreads_experts(r, o.flag))))
     return "is about experts that are spread over ranks; add --ep";
   if (o.flag == "--softmax-store" && r.plan.attention == AttentionImpl::flash)
     return "is about the scores that naive attention keeps; add --attention naive";
@@ -254,6 +260,12 @@ void check_both_halves(const Request& r) {
 
 bool Request::gave(std::string_view option) const {
   return std::find(given.begin(), given.end(), option) != given.end();
+}
+
+bool Request::searches(std::string_view option) const {
+  constexpr std::array degrees{"--tp", "--cp", "--ep", "--pp", "--zero"};
+  const bool tries = std::find(degrees.begin(), degrees.end(), option) != degrees.end();
+  return searches_layouts && tries && !gave(option) && !(option == "--zero" && gave("--fsdp"));
 }
 
 void settle(Request& r) {
@@ -316,8 +328,7 @@ void refuse_ignored(const Request& r) {
   for (const std::string_view flag : r.given) {
     const Option& o = *find_option(flag);
     if (!r.has(o.parts)) refuse_other_part(r, o);
-    const bool needs_searched = r.searches_layouts && (o.needs == "--pp" || o.needs == "--cp");
-    if (!o.needs.empty() && !r.gave(o.needs) && !needs_searched && r.has(find_option(o.needs)->parts))
+    if (!o.needs.empty() && !r.gave(o.needs) && !r.searches(o.needs) && r.has(find_option(o.needs)->parts))
       throw InputError(fmt::format("{} changes nothing without {}; add it, or leave {} out", flag, o.needs, flag));
     if (const std::string_view why = lacking(r, o); !why.empty()) throw InputError(fmt::format("{} {}", flag, why));
   }

@@ -82,6 +82,8 @@ struct Request {
   bool loads_towers = true;              ///< for images and sounds, with the model
 
   bool gave(std::string_view option) const;
+  /// Whether a search tries the values of an option.
+  bool searches(std::string_view option) const;
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 

@@ -33,7 +33,11 @@ std::optional<Narrowest> narrowest_adapted(const Arch& arch, const Plan& plan) {
 void check_adapters(const Request& r) {
   const Plan& p = r.plan;
   if (!trains_adapters(p)) return;
-  if (const auto m = narrowest_adapted(r.model.arch, p); m && p.lora_rank >= m->least())
+  const auto m = narrowest_adapted(r.model.arch, p);
+  if (!m)
+    throw InputError(fmt::format("--lora {}: {} has none of the matrices that it names; name others, or the rank alone",
+                                 lora_text(p.lora_rank, p.lora_targets), r.model.name));
+  if (p.lora_rank >= m->least())
     throw InputError(fmt::format("--lora {} is no lower than the {} {} of {} in {}; give a rank below it", p.lora_rank,
                                  m->least(), m->in < m->out ? "inputs" : "outputs", m->name, r.model.name));
   if (r.layout.zero == Zero::weights && !gathers_weights(p))

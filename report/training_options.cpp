@@ -49,7 +49,7 @@ constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload =
 constexpr Field offload_bandwidth{value<&Request::offload_rate, read_storage>.read, [](const Request& r) {
                                     return r.offload_rate ? json::Value(r.offload_rate->value) : json::Value();
                                   }};
-constexpr Field mtp{value<&Plan::mtp, parse_positive>.read,
+constexpr Field mtp{value<&Plan::mtp, parse_count>.read,
                     [](const Request& r) { return r.plan.mtp > 0 ? json::Value(r.plan.mtp) : json::Value(); }};
 constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
                            const bool muon = r.plan.optimizer == Optimizer::muon;

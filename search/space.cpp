@@ -250,7 +250,8 @@ std::vector<Run> runs(const Space& space, Count stages) {
   return all;
 }
 
-std::vector<Zero> zeros(const Space& space, const Candidate& c) {
+namespace {
+std::vector<Zero> all_zeros(const Space& space, const Candidate& c) {
   if (!can_shard(space, c)) return {space.fixed.zero.value_or(Zero::none)};
   if (space.fixed.zero) return {*space.fixed.zero};
   const Layout l = layout_of(space, c);
@@ -261,6 +262,13 @@ std::vector<Zero> zeros(const Space& space, const Candidate& c) {
   }
   if (!gathers_weights(space.plan)) return {Zero::none, Zero::optimizer, Zero::gradients};
   return {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights};
+}
+}  // namespace
+
+std::vector<Zero> zeros(const Space& space, const Candidate& c) {
+  std::vector<Zero> all = all_zeros(space, c);
+  if (space.layout.hsdp > 0) std::erase(all, Zero::none);
+  return all;
 }
 
 namespace {

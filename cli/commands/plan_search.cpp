@@ -89,10 +89,10 @@ void ask_with_offload(Request& r, Space& space,
   space.offload_tried = true;
 }
 
-SearchResult search_with_offload(Request& r, Space& space, const std::string& what) {
+SearchResult search_with_offload(Request& r, Space& space, const std::string& what, Until until) {
   std::optional<SearchResult> first, answer;
   ask_with_offload(r, space, [&](const Space& one, const std::string& how) {
-    SearchResult found = search_on_all_cores(one, what + how);
+    SearchResult found = search_on_all_cores(one, what + how, until);
     const bool ends = found.stopped || !found.best.empty();
     if (ends)
       answer = std::move(found);

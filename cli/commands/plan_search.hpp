@@ -23,7 +23,7 @@ void ask_with_offload(Request& r, Space& space,
                       const std::function<bool(const Space& space, const std::string& how)>& ask);
 
 /// The plans of a space, so.
-SearchResult search_with_offload(Request& r, Space& space, const std::string& what = "");
+SearchResult search_with_offload(Request& r, Space& space, const std::string& what = "", Until until = Until::all);
 
 /// The fewest GPUs above those of the space, of twice, four times ... as many, on which some plan fits, with offload
 /// where nothing else does; absent where a few seconds do not find them.

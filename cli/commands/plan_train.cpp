@@ -161,17 +161,15 @@ PlanAnswer plan_largest(Request r, const std::optional<Request>& measured, const
   const LargestQuestion q = largest_question(r, arguments.text("--largest"));
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   require_possible(r, space);
-  LargestFound most;
-  ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
-    most = largest(all, q, [&](const Space& one) {
-      return search_on_all_cores(one, fmt::format("for the largest {}, {}", name(q.of), how), Until::fit);
-    });
-    return most.value || most.stopped;
+  const LargestFound most = largest(space, q, [&](Space one) {
+    Request trial = r;
+    return search_with_offload(trial, one, fmt::format("for the largest {}, ", name(q.of)), Until::fit);
   });
   if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(r, space));
-  const Request at = with_largest(r, space, q, most);
-  const Space there = most.value ? with_value(space, q, *most.value) : space;
-  const SearchResult found = search_on_all_cores(there);
+  Request at = with_largest(r, space, q, most);
+  Space there = most.value ? with_value(space, q, *most.value) : space;
+  const SearchResult found = search_with_offload(at, there);
+  space.plan.offload = there.plan.offload;
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
   add_largest(report, space, q, most, found.best.empty() ? nullptr : &found.best[0].candidate);
   return finish(report, r, found, measured, arguments);

@@ -86,7 +86,7 @@ const json::Value& row_called(const json::Value& report, const std::string& id) 
 
 }  // namespace
 
-TEST_CASE("summaries of all kinds are those of the rows beside them", "[accuracy][cli]") {
+TEST_CASE("summaries of all kinds are those of the rows beside them", "[accuracy][cli][long]") {
   for (const std::string kind : {"training", "memory", "inference", "serving"}) {
     const json::Value& report = published(kind);
     std::size_t checked = 0;

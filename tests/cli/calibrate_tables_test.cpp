@@ -40,7 +40,7 @@ bool notes_say(const json::Value& report, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a hardware file from tables is read by every command that takes one", "[calibrate]") {
+TEST_CASE("a hardware file from tables is read by every command that takes one", "[calibrate][long]") {
   const json::Value report = test::ask("calibrate --from " + tables + " --name rtx --out " + path("rtx.json"));
   CHECK(report["inputs"]["from"] == tables);
   const json::Value rtx = file("rtx.json");
@@ -73,7 +73,7 @@ TEST_CASE("a hardware file from tables is read by every command that takes one",
   CHECK(notes_say(timed, "tables of operators, a description that 'llmcalc calibrate' did not write on this machine"));
 }
 
-TEST_CASE("each number tells the rows behind it, and each layer how it is predicted", "[calibrate]") {
+TEST_CASE("each number tells the rows behind it, and each layer how it is predicted", "[calibrate][long]") {
   const json::Value report = test::ask("calibrate --from " + tables + "/llama-3.1-8b --out " + path("llama.json"));
   const json::Value& memory = row(report["rates"], "number", "memory");
   CHECK(memory["tables"] == 1);
@@ -91,7 +91,7 @@ TEST_CASE("each number tells the rows behind it, and each layer how it is predic
   CHECK(notes_say(report, "nothing says that kernels ran from captured graphs"));
 }
 
-TEST_CASE("a report of tables fits its screen", "[calibrate]") {
+TEST_CASE("a report of tables fits its screen", "[calibrate][long]") {
   for (const unsigned short columns : std::array<unsigned short, 2>{80, 120}) {
     const std::string text = test::on_terminal("calibrate --from " + tables + " --out " + path("screen.json"), columns);
     CHECK_THAT(text, Contains("predicted / measured") && Contains("gate_up_proj") && Contains("KV cache reads *"));
@@ -99,7 +99,7 @@ TEST_CASE("a report of tables fits its screen", "[calibrate]") {
   }
 }
 
-TEST_CASE("another datasheet and another model can be given for tables", "[calibrate]") {
+TEST_CASE("another datasheet and another model can be given for tables", "[calibrate][long]") {
   const std::string one = path("box/dev/some/tp1");
   std::filesystem::create_directories(one);
   for (const char* name : {"dense.csv", "attention.csv", "per_sequence.csv"})
