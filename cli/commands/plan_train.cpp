@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -128,21 +129,24 @@ PlanAnswer plan_deadline(Request r, const std::optional<Request>& measured, cons
   const double limit = deadline_of(r, space, arguments.text("--deadline"));
   require_possible(r, space);
   const Space asked = space;
-  FewestGpus few;
-  ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
-    few = fewest_gpus(
-        all, fewest_in_time(r, all, limit), most,
-        [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
-        [&](const Space& one) { return search_on_all_cores(one, counted(one.gpus[0], "GPU") + ", " + how); });
-    return few.stopped || holds_any(few.tried);
-  });
+  std::map<Count, Request> with_offload;  // by the number of GPUs
+  const FewestGpus few = fewest_gpus(
+      space, fewest_in_time(r, space, limit), most,
+      [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
+      [&](Space one) {
+        Request& trial = with_offload.insert_or_assign(one.gpus[0], r).first->second;
+        return search_with_offload(trial, one, counted(one.gpus[0], "GPU") + ", ");
+      });
   if (!few.found && !few.stopped) {
     const std::optional<FastestRun> fastest = fastest_run(r, space, few);
     if (!fastest) refuse_too_few(r, space, gpus_that_fit(r, space));
     refuse_deadline(r, few, *fastest, limit, gpus_in_time(r, asked, *fastest, limit));
   }
-  r.gpus = few.found ? few.found->candidate.gpus : few.tried.back().gpus;
-  space.gpus = {*r.gpus};
+  const Count gpus = few.found ? few.found->candidate.gpus : few.tried.back().gpus;
+  r = with_offload.at(gpus);
+  r.gpus = gpus;
+  space.plan.offload = r.plan.offload;
+  space.gpus = {gpus};
   space.some_numbers = true;
   const auto tried =
       std::find_if(few.tried.begin(), few.tried.end(), [&](const OfNumber& n) { return n.gpus == *r.gpus; });
@@ -267,8 +271,9 @@ PlanAnswer plan_hardware(const std::vector<std::string>& names, const Arguments&
     v.offer.stopped = stop_flag().load();
     if (v.offer.stopped) continue;
     v.offer = offer(v.space, static_cast<double>(*v.request.run.tokens),
-                    limit ? std::optional(Seconds(*limit * seconds_per_day)) : std::nullopt, [&](const Space& one) {
-                      return search_on_all_cores(one, fmt::format("{} x {}, ", one.gpus[0], v.name));
+                    limit ? std::optional(Seconds(*limit * seconds_per_day)) : std::nullopt, [&](Space one) {
+                      Request trial = v.request;
+                      return search_with_offload(trial, one, fmt::format("{} x {}, ", one.gpus[0], v.name));
                     });
   }
   const Rival* best = best_rival(rivals, limit);
@@ -278,9 +283,10 @@ PlanAnswer plan_hardware(const std::vector<std::string>& names, const Arguments&
   r.gpus = best->offer.best->candidate.gpus;
   space.gpus = {*r.gpus};
   space.best = top_of(arguments);
-  SearchResult found = search_on_all_cores(space);
+  SearchResult found = search_with_offload(r, space);
   if (found.stopped) found.best = {*best->offer.best};  // of the search before
   Report report = plan_report(r, space, found, false);
+  note_offload(report, r, arguments);
   add_rivals(report, rivals, *best, limit);
   return {std::move(report), found.stopped};
 }
