@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 
@@ -13,14 +14,29 @@ namespace llmcalc::import {
 
 namespace {
 
-/// A pattern from its "layers." on: what stands before differs between a model and its composite.
-std::string from_layers(const std::string& pattern) {
-  const std::size_t at = pattern.find("layers.");
-  return at == std::string::npos || (at > 0 && pattern[at - 1] != '.') ? pattern : pattern.substr(at);
+/// What checkpoints put before the names of a language model's modules, alone or in a composite; longer ones first.
+constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.model.",
+                                                        "language_model.model.",
+                                                        "model.language_model.",
+                                                        "model.text_model.",
+                                                        "language_model.",
+                                                        "text_model.",
+                                                        "backbone.",
+                                                        "model."};
+
+/// A name or a pattern without such a prefix. What towers and modules of MTP put before "layers." stays: their names
+/// are none of the language model's.
+std::string in_text_model(const std::string& name) {
+  for (const std::string_view prefix : text_prefixes)
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  return name;
 }
 
-/// A name outside the layers without the "model." that some checkpoints put before it.
-std::string without_model(const std::string& name) { return name.starts_with("model.") ? name.substr(6) : name; }
+/// "model.layers.0." picks what "model.layers.0" does: some lists hold parts of names.
+std::string without_last_dot(std::string name) {
+  if (name.ends_with('.')) name.pop_back();
+  return name;
+}
 
 bool is_glob_of(const std::string& glob, const std::string& path) {
   return fnmatch(glob.c_str(), path.c_str(), 0) == 0 || fnmatch((glob + ".*").c_str(), path.c_str(), 0) == 0;
@@ -85,9 +101,11 @@ bool is_matched_anywhere(const NameExpression& e, const std::string& text) {
 }
 
 bool is_matched(const NameExpression& e, const std::string& path) {
-  const std::string whole = "model." + path;
-  if (e.anywhere) return is_matched_anywhere(e, whole);
-  return e.rest->begins(path) || e.rest->begins(whole);
+  const auto matches = [&](const std::string& name) {
+    return e.anywhere ? is_matched_anywhere(e, name) : e.rest->begins(name);
+  };
+  return matches(path) || std::any_of(text_prefixes.begin(), text_prefixes.end(),
+                                      [&](std::string_view prefix) { return matches(std::string(prefix) + path); });
 }
 
 /// Calls visit(part) for every run of whole dotted segments in `path` until it says true.
@@ -110,9 +128,9 @@ Modules::Modules(const std::vector<std::string>& patterns) {
     if (p.starts_with("re:"))
       expressions_.push_back(name_expression(p.substr(3)));
     else if (p.find_first_of("*?[") != std::string::npos)
-      globs_.push_back(from_layers(p));
+      globs_.push_back(in_text_model(p));
     else
-      names_.insert(without_model(from_layers(p)));
+      names_.insert(in_text_model(without_last_dot(p)));
   }
 }
 
@@ -138,6 +156,7 @@ class Layer {
     Matrix m{c, {}, groups, rows, columns, biased};
     for (const std::string& parent : parents)
       for (const std::string& leaf : leaves) m.paths.push_back(prefix_ + parent + "." + leaf);
+    if (parents.empty()) m.paths.push_back(prefix_ + leaves.front());
     visit_(m);
   }
 
@@ -172,14 +191,14 @@ void grouped(const Layer& l, const Mixer& m, Count hidden) {
     return own;
   };
   p(with_fused({"q_proj", "wq"}), fused_gate ? add(q, m.attention_width()) : q, hidden, m.qkv_bias);
-  p(with_fused({"k_proj", "wk"}), kv, hidden, m.qkv_bias);
-  p(with_fused({"v_proj", "wv"}), v, hidden, m.qkv_bias);
+  if (!m.shared_kv) p(with_fused({"k_proj", "wk"}), kv, hidden, m.qkv_bias);
+  if (!m.shared_kv && !m.key_is_value) p(with_fused({"v_proj", "wv"}), v, hidden, m.qkv_bias);
   p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width(), m.attention_out_bias);
   if (m.attention_gate == AttentionGate::per_head) p({"g_proj"}, m.heads, hidden);
 }
 
-void latent(const Layer& l, const Mixer& m, Count hidden) {
-  const Projections p(l, attention_names);
+void latent(const Layer& l, const Mixer& m, Count hidden, const Names& parents = attention_names) {
+  const Projections p(l, parents);
   const Latent& w = m.latent;
   const Count q = mul(m.heads, w.nope_dim + w.rope_dim);
   if (w.q_rank == 0) {
@@ -190,6 +209,7 @@ void latent(const Layer& l, const Mixer& m, Count hidden) {
   }
   p({"kv_a_proj_with_mqa"}, w.kv_rank + w.rope_dim, hidden);
   p({"kv_b_proj"}, mul(m.heads, w.nope_dim + w.v_dim), w.kv_rank);
+  if (m.attention_gate == AttentionGate::per_channel) p({"g_proj"}, m.attention_width(), hidden);
   p({"o_proj"}, hidden, mul(m.heads, w.v_dim));
 }
 
@@ -243,12 +263,16 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
   }
 }
 
-/// Queries and, where every token has one, the key of a lightning indexer; its heads' weights stay in the config's
-/// dtype.
-void lightning_indexer(const Layer& l, const Mixer& m, Count hidden) {
-  if (!m.indexer.runs() || m.indexer.kind != IndexerKind::lightning) return;
+/// Queries and, where every token has one, the key of an indexer. The weights of a lightning indexer's heads stay in
+/// the config's dtype. Blocks are chosen by projections of the layer's input (MiniMax-M3).
+void indexer(const Layer& l, const Mixer& m, Count hidden) {
+  if (!m.indexer.runs()) return;
   const Projections p(l, attention_names);
   const Indexer& i = m.indexer;
+  if (i.kind == IndexerKind::blocks) {
+    p({"index_q_proj"}, mul(i.heads, i.width), hidden);
+    return p({"index_k_proj"}, i.width, hidden);
+  }
   p({"indexer.wq_b", "indexer.q_b_proj"}, mul(i.heads, i.width), m.latent.q_rank);
   if (m.compressed.ratio == 0) p({"indexer.wk", "indexer.k_proj"}, i.width, hidden);
 }
@@ -265,11 +289,22 @@ void compressed(const Layer& l, const Mixer& m, Count hidden) {
   p({"wo_b", "o_b_proj"}, hidden, mul(groups, rank));
 }
 
+/// A decoder's second attention, to the encoder's result.
+void cross(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, {"EncDecAttention", "layer.1.EncDecAttention", "encoder_attn", "cross_attn"});
+  const Count q = mul(m.heads, m.head_dim);
+  p({"q", "q_proj"}, q, hidden, m.qkv_bias);
+  p({"k", "k_proj"}, mul(m.kv_heads, m.head_dim), hidden, m.qkv_bias);
+  p({"v", "v_proj"}, mul(m.kv_heads, m.v_dim()), hidden, m.qkv_bias);
+  p({"o", "out_proj"}, hidden, m.attention_width(), m.attention_out_bias);
+}
+
 void mix(const Layer& l, const Mixer& m, Count hidden) {
   if (m.attention == AttentionKind::latent) latent(l, m, hidden);
   if (m.attention == AttentionKind::grouped) grouped(l, m, hidden);
   if (m.attention == AttentionKind::compressed) compressed(l, m, hidden);
-  lightning_indexer(l, m, hidden);
+  if (m.cross_attention) cross(l, m, hidden);
+  indexer(l, m, hidden);
   recurrent(l, m.recurrent, hidden);
 }
 
@@ -277,28 +312,32 @@ void mix(const Layer& l, const Mixer& m, Count hidden) {
 void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
-  const Names up{"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h", "key"};
-  if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, in, groups, biased);
+  const Names up{"up_proj", "gate_up_proj", "input_linear", "w3", "c_fc", "fc1", "dense_h_to_4h", "key"};
+  const Names gate{"gate_proj", "gate_up_proj", "input_linear", "w1"};
+  const Names down{"down_proj", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
+  if (a.mlp == MlpKind::gated) l.matrix(c, parents, gate, width, in, groups, biased);
   l.matrix(c, parents, up, width, in, groups, biased);
-  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"}, in, width, groups, biased);
+  l.matrix(c, parents, down, in, width, groups, biased);
 }
 
 void mixture(const Layer& l, const Arch& a) {
   const Moe& m = a.moe;
   const Count in = m.latent_width > 0 ? m.latent_width : a.hidden;
-  feed_forward(l, a, Component::experts,
-               {"mlp.experts.0", "mlp.experts", "block_sparse_moe.experts.0", "feed_forward.experts.0",
-                "feed_forward.experts", "ffn.experts.0", "mixer.experts.0", "moe"},
-               m.width, in, m.experts);
+  const Names usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
+                    "block_sparse_moe", "feed_forward.experts", "feed_forward.experts.0",
+                    "ffn.experts.0",    "mixer.experts.0",      "moe"};
+  const Names beside_dense{"experts", "experts.0", "moe.experts"};  // Gemma 4, whose mlp is the dense one
+  feed_forward(l, a, Component::experts, m.beside_dense ? beside_dense : usual, m.width, in, m.experts);
   if (m.latent_width > 0) {
     l.matrix(Component::mlp, {"mixer"}, {"fc1_latent_proj"}, m.latent_width, a.hidden);
     l.matrix(Component::mlp, {"mixer"}, {"fc2_latent_proj"}, a.hidden, m.latent_width);
   }
   if (m.shared_experts > 0)
-    feed_forward(l, a, Component::shared_experts,
-                 {"mlp.shared_experts", "mlp.shared_expert", "feed_forward.shared_expert", "ffn.shared_experts",
-                  "mixer.shared_experts", "share_expert", "shared_mlp"},
-                 mul(m.shared_experts, m.shared_width), a.hidden);
+    feed_forward(
+        l, a, Component::shared_experts,
+        {"mlp.shared_experts", "mlp.shared_expert", "block_sparse_moe.shared_experts", "feed_forward.shared_expert",
+         "ffn.shared_experts", "mixer.shared_experts", "share_expert", "shared_mlp"},
+        mul(m.shared_experts, m.shared_width), a.hidden);
 }
 
 }  // namespace
@@ -310,20 +349,58 @@ Matrix token_table(const Arch& a) {
           .columns = a.embedding_width};
 }
 
+namespace {
+
+void dense(const Layer& l, const Arch& a, const LayerKind& kind) {
+  if (kind.mlp_width == 0) return;
+  feed_forward(l, a, Component::mlp, {"mlp", "feed_forward", "ffn", "mixer", "shared_mlp"}, kind.mlp_width, a.hidden);
+}
+
+/// Attention and a dense MLP twice, the experts beside them (LongCat).
+void shortcut_layer(const Layer& l, const Arch& a, const LayerKind& kind) {
+  for (const char* half : {"0", "1"}) {
+    latent(l, a.mixer(kind.mixer), a.hidden, {fmt::format("self_attn.{}", half)});
+    feed_forward(l, a, Component::mlp, {fmt::format("mlps.{}", half)}, a.mlp_width, a.hidden);
+  }
+  if (kind.experts) mixture(l, a);
+}
+
+/// What a layer has besides mixing tokens and its MLP: a low rank of its input, and an input of its own.
+void extras(const Layer& l, const Arch& a) {
+  const Count rank = a.laurel_rank, width = a.per_layer.width;
+  if (rank > 0) l.matrix(Component::mlp, {"laurel"}, {"linear_left"}, rank, a.hidden);
+  if (rank > 0) l.matrix(Component::mlp, {"laurel"}, {"linear_right"}, a.hidden, rank);
+  if (width > 0) l.matrix(Component::mlp, {}, {"per_layer_input_gate"}, width, a.hidden);
+  if (width > 0) l.matrix(Component::mlp, {}, {"per_layer_projection"}, a.hidden, width);
+}
+
+void layer(const Layer& l, const Arch& a, const LayerKind& kind) {
+  if (a.block == BlockKind::shortcut) return shortcut_layer(l, a, kind);
+  mix(l, a.mixer(kind.mixer), a.hidden);
+  if (kind.experts) mixture(l, a);
+  if (!kind.experts || a.moe.beside_dense) dense(l, a, kind);
+  extras(l, a);
+}
+
+/// Logits, and the dense layers before them.
+void heads(const Arch& a, const std::function<void(const Matrix&)>& visit) {
+  const auto square = [&](Names names, Count groups, bool biased) {
+    visit({Component::lm_head, std::move(names), groups, a.hidden, a.hidden, biased});
+  };
+  if (a.head.pooler) square({"pooler.dense", "bert.pooler.dense"}, 1, true);
+  if (a.head.kind == HeadKind::masked_token)
+    square({"cls.predictions.transform.dense", "lm_head.dense", "vocab_transform"}, 1, true);
+  if (a.altup) square({"altup_unembed_projections.0", "altup_unembed_projections"}, a.streams - 1, false);
+  if (!a.tied_head && a.head.has_logits())
+    visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden, a.head_bias});
+}
+
+}  // namespace
+
 void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   const LayerKinds kinds = layer_kinds(a);
-  for (Count i = 0; i < a.layers; ++i) {
-    const Layer l(i, visit);
-    const LayerKind& kind = kinds.kinds[kind_index(kinds, i)];
-    mix(l, a.mixer(kind.mixer), a.hidden);
-    if (kind.experts)
-      mixture(l, a);
-    else if (kind.mlp_width > 0)
-      feed_forward(l, a, Component::mlp, {"mlp", "feed_forward", "ffn", "mixer", "shared_mlp"}, kind.mlp_width,
-                   a.hidden);
-  }
-  if (!a.tied_head)
-    visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden, a.head_bias});
+  for (Count i = 0; i < a.layers; ++i) layer(Layer(i, visit), a, kinds.kinds[kind_index(kinds, i)]);
+  heads(a, visit);
 }
 
 }  // namespace llmcalc::import
