@@ -55,8 +55,12 @@ Place place_beside_router(const Segments& all) {
   return all.back() == "scale" ? Place::norm : all.back() == "per_expert_scale" ? Place::mlp : Place::unknown;
 }
 
+/// A GGUF file's labels, "cls.output.weight", of a reranker.
+bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
+
 Place place_in(const Segments& all, Count layers) {
   if (is_buffer(all)) return Place::buffer;
+  if (is_label_output(all)) return Place::other_head;
   if (const Place p = place_beside_router(all); p != Place::unknown) return p;
   Place first = place_of_first(all.front());
   for (const std::string& s : all) first = std::min(first, place_of(s));
@@ -69,7 +73,7 @@ Place place_in(const Segments& all, Count layers) {
 
 /// A router's correction bias, and what quantised matrices store besides their numbers: scales, zeros, indices, states.
 bool is_besides(const Segments& all) {
-  static constexpr std::array<std::string_view, 24> last{"router_bias",
+  static constexpr std::array<std::string_view, 25> last{"router_bias",
                                                          "expert_bias",
                                                          "e_score_correction_bias",
                                                          "exp_probs_b",
@@ -79,6 +83,7 @@ bool is_besides(const Segments& all) {
                                                          "input_scale",
                                                          "scale",
                                                          "scales",
+                                                         "biases",  // MLX
                                                          "k_scale",
                                                          "v_scale",
                                                          "weight_shape",

@@ -81,7 +81,10 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
 /// The layers that take what the last layer before them with an indexer chose: "shared" in indexer_types, S in
 /// index_topk_pattern, or all but every index_topk_freq-th.
 LayerSet layers_without_indexer(const Config& c, const Arch& a) {
-  if (const auto shared = layers_of_type(c, a, "shared", "full", "indexer_types", true)) return *shared;
+  if (const auto shared = layers_of_type(c, a, "shared", "full", "indexer_types", true)) {
+    c.ignore({"index_topk_freq", "index_topk_pattern"});  // say the same (GLM-5.2)
+    return *shared;
+  }
   LayerSet set;
   if (c.has("index_topk_pattern")) {
     const std::string pattern = c.text("index_topk_pattern", "");

@@ -209,7 +209,15 @@ void take_class(ModelCard& card, const Config& c) {
                                        c.texts("architectures").front()));
 }
 
+/// EAGLE's drafts have a target's model_type, and layers of other shapes.
+void refuse_draft(const Config& c) {
+  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
+  if (!named.empty() && named.front().find("Eagle") != std::string::npos)
+    c.refuse(named.front() + " drafts for another model, whose states it reads, and is not counted; give that model");
+}
+
 ModelCard import_text(const Config& c) {
+  refuse_draft(c);
   const std::string type = c.text("model_type", "");
   const Family* family = family_called(type);
   if (family == nullptr) refuse_type(c, type);

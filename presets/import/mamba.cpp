@@ -21,6 +21,7 @@ Count state_bytes(const Config& c) { return c.text("mamba_ssm_cache_dtype", "flo
 Arch mamba(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
+  c.ignore({"rms_norm", "fused_add_norm"});  // kernels of norms that every file has
   const Count expanded = mul(c.size("expand", 2), a.hidden), width = c.size({"intermediate_size", "d_inner"}, expanded);
   const json::Value* rank = c.find("time_step_rank");
   const bool automatic = rank == nullptr || rank->is_string();

@@ -397,6 +397,16 @@ void heads(const Arch& a, const std::function<void(const Matrix&)>& visit) {
 
 }  // namespace
 
+void for_each_router(const Arch& a, const std::function<void(const Matrix&)>& visit) {
+  for (Count i = 0; i < a.layers; ++i) {
+    if (!a.moe.layers.contains(i)) continue;
+    const Layer l(i, visit);
+    l.matrix(Component::router, {"mlp", "block_sparse_moe", "feed_forward", "ffn", "mixer"}, {"gate", "router"},
+             a.moe.choices(), a.hidden, 1, a.moe.router_bias);
+    if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
+  }
+}
+
 void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   const LayerKinds kinds = layer_kinds(a);
   for (Count i = 0; i < a.layers; ++i) layer(Layer(i, visit), a, kinds.kinds[kind_index(kinds, i)]);

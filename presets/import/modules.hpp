@@ -52,6 +52,9 @@ struct Matrix {
 /// The table of tokens.
 Matrix token_table(const Arch& arch);
 
+/// Calls visit(const Matrix&) for the routers of all layers, and for the gates of shared experts.
+void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>& visit);
+
 /// Calls visit(const Matrix&) for the matrices of all layers and for an untied head; routers and tables are left out.
 void for_each_matrix(const Arch& arch, const std::function<void(const Matrix&)>& visit);
 

@@ -109,6 +109,7 @@ HeldComponents held_components(const std::map<Component, Matrices>& matrices, co
 void for_each_stored(const Scheme& s, const Arch& arch, const std::function<void(const Matrix&)>& visit) {
   for_each_matrix(arch, visit);
   if (s.table_as_other) visit(token_table(arch));
+  if (s.routers_as_others) for_each_router(arch, visit);
 }
 
 /// Groups that were to pack some matrices, and of which no other group has left any.
@@ -177,8 +178,8 @@ std::optional<DType> base_format(const Config& c) {
 
 /// The quantisation block: in a config.json, or as ModelOpt writes it into a file of its own.
 const json::Value* block_of(const Config& c) {
-  for (const char* key : {"quantization_config", "compression_config"})
-    if (const json::Value* v = c.find(key); v != nullptr && !v->empty()) return v;
+  for (const char* key : {"quantization_config", "compression_config", "quantization"})
+    if (const json::Value* v = c.find(key); v != nullptr && v->is_object() && !v->empty()) return v;
   return nullptr;
 }
 

@@ -160,6 +160,7 @@ constexpr std::array reasons{
     Reason{"multiplier", "a factor"},
     Reason{"scal", "a factor"},
     Reason{"softcap", "a cap"},
+    Reason{"config_groups", "quant_algo says the same"},
     Reason{"topk", "how experts are chosen, not how many"},
     Reason{"group", "how experts are chosen, not how many"},
     Reason{"window", "no layer has a window"},

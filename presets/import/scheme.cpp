@@ -20,11 +20,12 @@ using json::Object;
 std::string method_of(const Object& q) {
   if (q.has("quant_method")) return lower(q.text("quant_method"));
   if (q.has("quant_algo")) return "modelopt";
-  return q.has("load_in_4bit") || q.has("load_in_8bit") ? "bitsandbytes" : "";
+  if (q.has("load_in_4bit") || q.has("load_in_8bit")) return "bitsandbytes";
+  return q.has("bits") && q.has("group_size") ? "mlx" : "";
 }
 
 using Reader = Scheme (*)(const Object&, const SchemeContext&);
-constexpr std::array<std::pair<std::string_view, Reader>, 17> methods = {{{"gptq", gptq},
+constexpr std::array<std::pair<std::string_view, Reader>, 18> methods = {{{"gptq", gptq},
                                                                           {"auto-round", auto_round},
                                                                           {"intel/auto-round", auto_round},
                                                                           {"awq", awq},
@@ -37,6 +38,7 @@ constexpr std::array<std::pair<std::string_view, Reader>, 17> methods = {{{"gptq
                                                                           {"modelopt", modelopt},
                                                                           {"modelopt_fp4", modelopt},
                                                                           {"hqq", hqq},
+                                                                          {"mlx", mlx},
                                                                           {"exl2", exllama},
                                                                           {"exl3", exllama},
                                                                           {"torchao", torchao},

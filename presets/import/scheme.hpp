@@ -21,6 +21,7 @@ struct Scheme {
   Modules kept{};                      ///< in the config's dtype, whatever groups say
   bool head_as_other = false;          ///< the head is a matrix like others, kept only where the block says so
   bool table_as_other = false;         ///< so is the token table
+  bool routers_as_others = false;      ///< so are routers
   Count cache_bits = 0;                ///< of a cache for which the checkpoint has scales; 0: it has none
   std::vector<std::string> caveats{};  ///< what the block leaves open
   std::vector<std::string> unread{};   ///< keys that nothing asked for and that say something

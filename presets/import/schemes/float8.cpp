@@ -31,19 +31,27 @@ Packing float8_packing(const Object& q, const SchemeContext& context) {
   return p;
 }
 
+/// A checkpoint in fp8 of which ModelOpt has packed some layers once more (nvidia/DeepSeek-V4-Flash-NVFP4); "ignore"
+/// names what it left as it was.
+void add_layers_of_modelopt(Scheme& s, const Object& q) {
+  for (const char* said_again : {"ignore", "config_groups", "quant_algo", "moe_quant_algo", "group_size"})
+    q.find(said_again);
+  add_modelopt_layers(s, q.object("quantized_layers"));
+}
+
 }  // namespace
 
 /// hf quantizers/quantizer_finegrained_fp8.py.
 Scheme float8(const Object& q, const SchemeContext& context) {
-  if (q.has("quantized_layers") || q.has("config_groups")) refuse_scheme(q, "a mixture of formats under \"fp8\"");
+  if (q.has("config_groups") && !q.has("quantized_layers")) refuse_scheme(q, "a mixture of formats under \"fp8\"");
   const Packing p = float8_packing(q, context);
-  Scheme s{.groups = every_matrix(p, products_in(p.format)),
-           .kept = modules(q, {"modules_to_not_convert", "ignored_layers"}),
+  Scheme s{.kept = modules(q, {"modules_to_not_convert", "ignored_layers"}),
            .cache_bits = q.has("kv_cache_scheme") ? 8 : 0};
+  if (q.has("quantized_layers")) add_layers_of_modelopt(s, q);
   if (context.fp4_experts)
-    s.groups.insert(
-        s.groups.begin(),
+    s.groups.push_back(
         {.packing = packing(row("mxfp4")), .targets = Modules({"experts"}), .products = products_in(p.format)});
+  s.groups.push_back({.packing = p, .products = products_in(p.format)});
   return s;
 }
 

@@ -70,8 +70,10 @@ Scheme::Group algorithm_group(Scheme& s, const Object& q, const std::string& nam
   return g;
 }
 
+}  // namespace
+
 /// MIXED_PRECISION names an algorithm for each module.
-void add_layers(Scheme& s, const Object& layers) {
+void add_modelopt_layers(Scheme& s, const Object& layers) {
   struct Named {
     std::vector<std::string> modules;
     std::string first;
@@ -92,6 +94,8 @@ void add_layers(Scheme& s, const Object& layers) {
   }
 }
 
+namespace {
+
 /// "FP8", "NVFP4" or "INT8" (kv_cache_quant_algo), or as compressed-tensors says it (config.json's kv_cache_scheme).
 Count modelopt_cache_bits(const Object& q) {
   for (const char* key : {"kv_cache_quant_algo", "kv_cache_scheme"}) {
@@ -111,7 +115,7 @@ Scheme modelopt(const Object& q, const SchemeContext&) {
       .kept = modules(q, {"exclude_modules", "ignore"}), .head_as_other = true, .cache_bits = modelopt_cache_bits(q)};
   q.find("config_groups");  // of config.json: what quant_algo says, as compressed-tensors says it
   if (algorithm == "MIXED_PRECISION" && q.has("quantized_layers"))
-    add_layers(s, q.object("quantized_layers"));
+    add_modelopt_layers(s, q.object("quantized_layers"));
   else if (!algorithm.empty() || s.cache_bits == 0)
     s.groups.push_back(algorithm_group(s, q, algorithm));
   return s;

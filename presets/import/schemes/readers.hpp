@@ -14,6 +14,9 @@ Scheme mxfp4_experts(const json::Object& q, const SchemeContext& context);
 Scheme bitsandbytes(const json::Object& q, const SchemeContext& context);
 Scheme compressed_tensors(const json::Object& q, const SchemeContext& context);
 Scheme modelopt(const json::Object& q, const SchemeContext& context);
+/// Adds a group for each algorithm of ModelOpt's "quantized_layers".
+void add_modelopt_layers(Scheme& s, const json::Object& layers);
+Scheme mlx(const json::Object& q, const SchemeContext& context);
 Scheme hqq(const json::Object& q, const SchemeContext& context);
 Scheme exllama(const json::Object& q, const SchemeContext& context);
 Scheme torchao(const json::Object& q, const SchemeContext& context);
