@@ -3,6 +3,7 @@
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
 #include "tests/presets/tensor_list.hpp"
+#include "tests/sentence.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::test;
@@ -169,4 +170,20 @@ TEST_CASE("mT5 has the parameters of its modules, a gated MLP and a head of its 
   CHECK(a.mlp == MlpKind::gated);
   CHECK(a.activation == Activation::gelu_tanh);
   CHECK(arch(part(R"({"model_type": "mt5"})")) == a);  // MT5Config's defaults are those of its small model
+}
+
+TEST_CASE("classes of rewards, scores and ranks have no head of the vocabulary", "[import]") {
+  const auto of_class = [](const std::string& name) {
+    json::Value v = json::parse(R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 128,
+      "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 512})",
+                                "c");
+    v["architectures"] = {name};
+    return import_config(v, "c.json").arch;
+  };
+  const Count whole = parameters(of_class("LlamaForCausalLM")).total;
+  for (const char* name : {"LlamaForRewardModelWithGating", "LlamaForScore", "Qwen2ForClassifier", "JinaForRanking"}) {
+    INFO(name);
+    CHECK(parameters(of_class(name)).total == whole - 1000 * 128);
+  }
+  CHECK_THAT(test::sentence([&] { of_class("LlamaForCausalLMEagle3"); }), Catch::Contains("drafts for another model"));
 }

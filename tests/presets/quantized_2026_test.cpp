@@ -1,6 +1,8 @@
 // Quantised checkpoints of 2025 and 2026 whose layers differ, against published sizes. What stands beside the text
 // model is counted by hand: vision towers (transformers classes), prediction layers.
 
+#include <fmt/format.h>
+
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "presets/gguf_mix.hpp"
@@ -120,4 +122,22 @@ TEST_CASE("a GGUF file of Granite 4.0 H Small has its published bytes", "[mix]")
   Plan p;
   p.weight_precision = gguf_mix(a, "q8_0");
   CHECK(weights_bytes(a, p) == Bytes(34261297152));
+}
+
+// nvidia/DeepSeek-V4-Flash-NVFP4: 166726476754 elements, the scales of nvfp4 among them, and no others; those of the
+// fp4 checkpoint: 158069433298. The module of MTP keeps its experts in fp4.
+TEST_CASE("DeepSeek-V4 Flash in nvfp4 has the scales of its experts besides", "[quantized]") {
+  std::string layers;
+  for (Count i = 0; i < 43; ++i)
+    layers +=
+        (i > 0 ? ", " : "") + fmt::format(R"("layers.{}.ffn.experts": {{"quant_algo": "NVFP4", "group_size": 16}})", i);
+  const std::string fp8 = R"("quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic")";
+  const ModelCard as_shipped = quantised_2026("DeepSeek-V4-Flash", "{" + fp8 + "}");
+  const ModelCard in_nvfp4 =
+      quantised_2026("DeepSeek-V4-Flash", "{" + fp8 + R"(, "quant_algo": "MIXED_PRECISION", "ignore": ["*.attn.*"],
+      "config_groups": {"group_0": {}}, "quantized_layers": {)" +
+                                              layers + "}}");
+  constexpr Count matrices = 43 * 256 * 3, numbers = matrices * 4096 * 2048;
+  CHECK(numbers / 16 - numbers / 32 == 166726476754 - 158069433298);
+  CHECK(stored_bytes(in_nvfp4) - stored_bytes(as_shipped) == numbers / 16 - numbers / 32 + 8 * matrices);
 }

@@ -292,3 +292,19 @@ TEST_CASE("AWQ has one group per row where its size is -1", "[schemes]") {
         n / 2 + rows * 5 / 2);
   CHECK(packed_up(R"({"quant_method": "awq", "bits": 4, "group_size": -1, "zero_point": false})") == n / 2 + 2 * rows);
 }
+
+// mlx-lm writes no quant_method: settings of all modules, and of some by name.
+TEST_CASE("MLX packs matrices, tables and routers, with a scale and a bias for each group", "[quantized]") {
+  const Count packed = (attention_numbers + mlp_numbers + 2 * table_numbers) * (64 * 4 + 32) / 64 / 8;
+  CHECK(bytes_of(small_card(R"({"group_size": 64, "bits": 4})")) == packed + 2 * norm_numbers);
+  json::Value alone = small_config("{}");
+  alone.erase("quantization_config");
+  alone["quantization"] = json::parse(R"({"group_size": 64, "bits": 4, "mode": "affine"})", "block");
+  CHECK(bytes_of(import_config(alone, "c.json")) == packed + 2 * norm_numbers);
+  CHECK(packed_up(R"({"group_size": 32, "bits": 6})") == n * 6 / 8 + n / 32 * 4);
+  CHECK(packed_up(R"({"group_size": 64, "bits": 4, "model.layers.0.mlp.up_proj": {"group_size": 32, "bits": 8}})") ==
+        n + n / 32 * 4);
+  CHECK(packed_up(R"({"group_size": 64, "bits": 4, "model.layers.0.mlp.up_proj": false})") == 2 * n);
+  CHECK(packed_up(R"({"group_size": 32, "bits": 4, "mode": "mxfp4"})") == n / 2 + n / 32);
+  CHECK_THAT(refused(R"({"group_size": 64, "bits": 7})"), Catch::Contains("MLX with 7 bits in groups of 64"));
+}
