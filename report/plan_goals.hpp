@@ -65,7 +65,7 @@ struct Rival {
   Offer offer{};
 };
 /// Why hardware cannot be compared: it has no price; its power is not known, or no link joins them; empty: it can.
-std::string why_left_out(const HardwareCard& h);
+std::string why_left_out(const HardwareCard& h, Objective objective);
 std::string why_left_out(const Request& r, const Space& space);
 
 /// The rival whose offer is best. Throws InputError where none has one, except where a search was stopped: then null.

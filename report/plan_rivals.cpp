@@ -33,6 +33,8 @@ RunOf run_of(const Rival& r, const Found& f) {
 
 std::string days_text(Seconds t) { return fmt::format("{:.4g}", days(t)); }
 
+bool has_price(const Rival& r) { return !r.request.hardware->prices.empty(); }
+
 bool is_compared(const Rival& r) { return r.left_out.empty(); }
 
 /// Shared out, a rival's excess is that of its GPU-hours times that of their price or power.
@@ -90,10 +92,11 @@ json::Value rival_json(const Rival& r, const Found& f, const std::string& why) {
                 {"inputs", {{"micro_batch", f.candidate.micro_batch}, {"precision", r.request.plan.precision.name()}}},
                 {"step", {{"time_s", f.step.value}}},
                 {"memory", {{"peak_bytes", f.peak.value}}},
-                {"run", {{"days", days(run.time)}, {"gpu_hours", run.hours}, {"cost_usd", run.cost}}},
+                {"run", {{"days", days(run.time)}, {"gpu_hours", run.hours}}},
                 {"reasons", {why}},
                 {"command", command_of(r.request, f.candidate)}};
-  v["price_usd_per_hour"] = r.space.price_per_hour;
+  if (has_price(r)) v["run"]["cost_usd"] = run.cost;
+  if (has_price(r)) v["price_usd_per_hour"] = r.space.price_per_hour;
   if (r.space.objective == Objective::energy) v["run"]["energy_kwh"] = run.kwh;
   return v;
 }
@@ -107,7 +110,7 @@ void add_rival_row(Grid& g, const Rival& r, const std::string& why) {
     row[2] = fmt::format("{}", f->candidate.gpus);
     row[3] = human_text(Quantity(f->step.value), Unit::seconds);
     row[4] = days_text(run.time);
-    row[5] = human_text(Quantity(run.cost), Unit::dollars);
+    if (has_price(r)) row[5] = human_text(Quantity(run.cost), Unit::dollars);
     if (row.size() > 6) row[6] = fmt::format("{:.4g}", run.kwh);
     g.json.push_back(rival_json(r, *f, why));
   } else {
@@ -207,7 +210,9 @@ std::vector<std::string> hardware_names(std::string_view text) {
   }
 }
 
-std::string why_left_out(const HardwareCard& h) { return h.prices.empty() ? std::string(no_price) : ""; }
+std::string why_left_out(const HardwareCard& h, Objective objective) {
+  return objective == Objective::cost && h.prices.empty() ? std::string(no_price) : "";
+}
 
 std::string why_left_out(const Request& r, const Space& space) {
   if (space.objective == Objective::energy && r.hardware->watts <= 0 && !r.run.watts) return "its power is not known";
@@ -234,9 +239,10 @@ void add_rivals(Report& report, std::span<const Rival> rivals, const Rival& best
   if (limit) report.inputs["deadline"] = *limit;
   report.verdict.insert(
       report.verdict.begin(),
-      {"hardware", fmt::format("{} x {}: {}{}, {} days, {}", f.candidate.gpus, best.name,
-                               why_first(best, limit.has_value()), stopped ? " of those that were searched" : "",
-                               days_text(run.time), human_text(Quantity(run.cost), Unit::dollars))});
+      {"hardware",
+       fmt::format("{} x {}: {}{}, {} days{}", f.candidate.gpus, best.name, why_first(best, limit.has_value()),
+                   stopped ? " of those that were searched" : "", days_text(run.time),
+                   has_price(best) ? ", " + human_text(Quantity(run.cost), Unit::dollars) : "")});
   Grid g{.key = "rivals",
          .title = "hardware",
          .columns = {"hardware", "best layout", "GPUs", "step", "days", "cost"},

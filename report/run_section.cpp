@@ -10,6 +10,7 @@
 #include "report/sections.hpp"
 #include "report/software.hpp"
 #include "text/counted.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {
@@ -88,6 +89,7 @@ class RunTable {
                      .checkpoint = checkpoint / *run_.storage,
                      .restart = Seconds(run_.restart)};
     const double kept = goodput(f);
+    require_progress(f, kept);
     s_.add("checkpoint_bytes", "checkpoint", checkpoint, "weights and optimizer state");
     s_.add("checkpoint_s", "written in", f.checkpoint, "while the run waits");
     s_.add("checkpoint_interval_s", "a checkpoint every", checkpoint_interval(f), "the best interval (Daly)");
@@ -97,6 +99,17 @@ class RunTable {
     s_.add("effective_days", "time with failures", days(time_) / kept, Unit::days, marked(""));
     hours_ /= kept;
     s_.add("effective_gpu_hours", "GPU-hours with failures", hours_, Unit::hours, marked(""));
+  }
+
+  /// A run that fails before its checkpoints are written never ends.
+  static void require_progress(const Failures& f, double kept) {
+    constexpr double least = 1e-3;
+    if (kept >= least) return;
+    throw InputError(fmt::format(
+        "--mtbf {:g}: {} fail every {}, a checkpoint takes {} and a restart {}, so the run makes no progress; give a "
+        "longer --mtbf, a higher --checkpoint-bandwidth or a shorter --restart",
+        f.mtbf_hours, counted(f.devices, "GPU"), human_text(Quantity(time_between_failures(f).value), Unit::seconds),
+        human_text(Quantity(f.checkpoint.value), Unit::seconds), human_text(Quantity(f.restart.value), Unit::seconds)));
   }
 
   void add_gpus() {

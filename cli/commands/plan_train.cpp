@@ -53,7 +53,10 @@ Objective objective_of(const Arguments& arguments, const char* usual = "time") {
 }
 
 std::size_t top_of(const Arguments& arguments) {
-  return static_cast<std::size_t>(std::min<Count>(parse_positive(arguments.text("--top", "10"), "--top"), 1000));
+  constexpr Count most = 1000;
+  const Count top = parse_positive(arguments.text("--top", "10"), "--top");
+  if (top > most) throw InputError(fmt::format("--top {}: a search keeps the best {}; give at most that", top, most));
+  return static_cast<std::size_t>(top);
 }
 
 /// Says above the plans that they are with offload, where it was not asked for.
@@ -245,7 +248,7 @@ void refuse_for_rivals(const Arguments& arguments, Objective objective) {
 /// One hardware of several as it stands before it is searched.
 Rival rival(const std::string& name, const Arguments& arguments, Objective objective) {
   const HardwareCard card = load_hardware(name);
-  Rival v{.name = card.name, .left_out = why_left_out(card)};
+  Rival v{.name = card.name, .left_out = why_left_out(card, objective)};
   if (!v.left_out.empty()) return v;
   try {
     v.request = request_of_plan(arguments.with("--hardware", name));
