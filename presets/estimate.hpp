@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -45,7 +46,16 @@ class ParameterValues {
 struct EstimateInterval {
   double factor = 1;
   Count families = 0;  ///< of measurements behind it; below 3: there is no interval
+  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound: nothing is faster than its bound
   constexpr bool known() const { return families >= 3; }
+  /// How many times as fast as its estimate a measurement may be.
+  constexpr double faster() const { return std::min(factor, most_faster); }
+  /// The same interval of a time whose bound is known.
+  EstimateInterval above(Seconds bound, Seconds estimate) const {
+    EstimateInterval i = *this;
+    if (bound > Seconds()) i.most_faster = std::max(1.0, estimate / bound);
+    return i;
+  }
 };
 
 /// Fitted parameters, and an interval for each class of predictions.

@@ -76,9 +76,9 @@ FitRow row_of_memory(const Request& r) {
   return row;
 }
 
-double factor_of(const Request& r, InferenceClass kind) {
+std::optional<EstimateInterval> interval_of_pass(const Request& r, InferenceClass kind, const PassEstimate& e) {
   const auto interval = interval_of(r, kind);
-  return interval ? interval->factor : 1;
+  return interval ? std::optional(interval->above(e.bound.total(), e.estimate.total())) : std::nullopt;
 }
 
 void add_speeds(FitRow& row, const Request& r) {
@@ -88,8 +88,8 @@ void add_speeds(FitRow& row, const Request& r) {
                      step = DecodeSteps(r.model.arch, p, r.layout, on).at(p.prompt + p.generate / 2);
   row.speed = 1 / step.estimate.total().value;
   row.prompt_speed = real(mul(p.batch, p.prompt)) / prompts.estimate.total().value;
-  row.speed_factor = factor_of(r, InferenceClass::decode);
-  row.prompt_factor = factor_of(r, InferenceClass::prefill);
+  row.speed_interval = interval_of_pass(r, InferenceClass::decode, step);
+  row.prompt_interval = interval_of_pass(r, InferenceClass::prefill, prompts);
 }
 
 void add_limits(FitRow& row, const Request& r) {

@@ -30,9 +30,9 @@ std::string rate_text(double tokens_per_s) {
 
 /// "93 (52-167)": the estimate, and where 9 of 10 measurements lie.
 std::string speed_text(const FitRow& row) {
-  if (row.speed_factor == 1) return rate_text(row.speed);
-  return fmt::format("{} ({}-{})", rate_text(row.speed), rate_text(row.speed / row.speed_factor),
-                     rate_text(row.speed * row.speed_factor));
+  if (!row.speed_interval) return rate_text(row.speed);
+  return fmt::format("{} ({}-{})", rate_text(row.speed), rate_text(row.speed / row.speed_interval->factor),
+                     rate_text(row.speed * row.speed_interval->faster()));
 }
 
 std::string count_or_dash(std::optional<Count> n) { return n ? exact_text(*n) : "-"; }
@@ -48,13 +48,13 @@ json::Value fit_row_json(const FitRow& row) {
                 {"prompt_tokens_per_s", row.prompt_speed}};
   if (row.limits.max_batch) v["max_batch"] = *row.limits.max_batch;
   if (row.limits.max_context) v["max_context"] = *row.limits.max_context;
-  const auto add_ends_of = [&](const std::string& key, double value, double factor) {
-    if (factor == 1) return;
-    v[key + "_low"] = value / factor;
-    v[key + "_high"] = value * factor;
+  const auto add_ends_of = [&](const std::string& key, double value, const std::optional<EstimateInterval>& interval) {
+    if (!interval) return;
+    v[key + "_low"] = value / interval->factor;
+    v[key + "_high"] = value * interval->faster();
   };
-  add_ends_of("tokens_per_s_per_sequence", row.speed, row.speed_factor);
-  add_ends_of("prompt_tokens_per_s", row.prompt_speed, row.prompt_factor);
+  add_ends_of("tokens_per_s_per_sequence", row.speed, row.speed_interval);
+  add_ends_of("prompt_tokens_per_s", row.prompt_speed, row.prompt_interval);
   return v;
 }
 

@@ -24,23 +24,32 @@ Seconds prefill_alone(const Request& r) {
   return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
 }
 
+using Interval = std::optional<EstimateInterval>;
+
+/// The interval of a time of a class: nothing is faster than its bound.
+Interval interval_above(const Request& r, InferenceClass kind, Seconds bound, Seconds estimate) {
+  const Interval interval = interval_of(r, kind);
+  return interval ? Interval(interval->above(bound, estimate)) : std::nullopt;
+}
+Interval interval_above(const Request& r, InferenceClass kind, const PassEstimate& pass) {
+  return interval_above(r, kind, pass.bound.total(), pass.estimate.total());
+}
+
 /// Where a measurement lies: "4.9 to 7.6 ms in 9 of 10 cases"; empty where nothing says it.
-std::string range(const Request& r, InferenceClass kind, double value, Unit unit) {
-  const auto interval = interval_of(r, kind);
-  if (!interval) return "";
-  return interval_text(value / interval->factor, value * interval->factor, unit) + " in 9 of 10 cases";
+std::string range(const Interval& interval, double value, Unit unit) {
+  return interval ? interval_text(*interval, value, unit) + " in 9 of 10 cases" : "";
 }
 
 /// How a time was found, and where a measurement lies: "under vllm, 4.9 to 7.6 ms in 9 of 10 cases".
-std::string how(const Request& r, const InferEstimate& e, InferenceClass kind, Seconds time) {
+std::string how(const Request& r, const InferEstimate& e, const Interval& interval, Seconds time) {
   if (!e.estimated) return "a bound: full efficiency";
   if (!r.engine) return "at the efficiencies given";
-  return joined(fmt::format("under {}", r.engine->name), range(r, kind, time.value, Unit::seconds));
+  return joined(fmt::format("under {}", r.engine->name), range(interval, time.value, Unit::seconds));
 }
 
 /// Adds the ends of the rows that have an interval, where there is one.
-void add_ends_of(Section& s, const Request& r, InferenceClass kind, HasInterval has_interval) {
-  if (const auto interval = interval_of(r, kind)) add_ends(s, *interval, has_interval);
+void add_ends_of(Section& s, const Interval& interval, HasInterval has_interval) {
+  if (interval) add_ends(s, *interval, has_interval);
 }
 
 /// What a pass is spent on under an engine; parts that take no time stand nowhere. `products`, `cores`: what these are
@@ -66,7 +75,8 @@ void add_spent(Section& s, const Request& r, const Prices& pass, const char* pro
 Section prefill_section(const Request& r, const InferEstimate& e) {
   const Plan& p = r.plan;
   Section s{"prefill", "prefill", {}};
-  s.add("time_s", "time", e.prefill.estimate.total(), how(r, e, InferenceClass::prefill, e.prefill.estimate.total()));
+  const Interval interval = interval_above(r, InferenceClass::prefill, e.prefill);
+  s.add("time_s", "time", e.prefill.estimate.total(), how(r, e, interval, e.prefill.estimate.total()));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.prefill.bound.total());
   s.add("flops", "model FLOPs", e.prefill.flops, fmt::format("{} x {} tokens, head on the last", p.batch, p.prompt));
   s.add("tokens_per_s", "throughput", real(p.batch * p.prompt) / e.prefill.estimate.total().value,
@@ -75,8 +85,7 @@ Section prefill_section(const Request& r, const InferEstimate& e) {
   s.add("bound", "bound by", bound_name(e.prefill.estimate));
   add_spent(s, r, price_prefill(r.model.arch, p, r.layout, r.hardware->cluster.device, p.prompt), "matrix products",
             "attention cores");
-  add_ends_of(s, r, InferenceClass::prefill,
-              [](std::string_view key) { return key == "time_s" || key == "tokens_per_s"; });
+  add_ends_of(s, interval, [](std::string_view key) { return key == "time_s" || key == "tokens_per_s"; });
   return s;
 }
 
@@ -85,9 +94,10 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   const Device& device = r.hardware->cluster.device;
   const Seconds step = e.middle.estimate.total();
   const Count context = p.prompt + p.generate / 2;
+  const Interval interval = interval_above(r, InferenceClass::decode, e.middle);
   Section s{"decode", "decode", {}};
   s.add("time_per_token_s", "time per token", step,
-        joined(fmt::format("at context {}", context), range(r, InferenceClass::decode, step.value, Unit::seconds)));
+        joined(fmt::format("at context {}", context), range(interval, step.value, Unit::seconds)));
   s.add("bound_time_per_token_s", e.estimated ? "time, at best" : "", e.middle.bound.total());
   s.add("first_time_per_token_s", "at the start", e.first.estimate.total(), fmt::format("context {}", p.prompt + 1));
   s.add("last_time_per_token_s", "at the end", e.last.estimate.total(),
@@ -102,7 +112,7 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   s.add("bound", "bound by", bound_name(e.middle.estimate));
   add_spent(s, r, price_decode(r.model.arch, p, r.layout, device, context), "products with weights",
             "attention over cache");
-  add_ends_of(s, r, InferenceClass::decode, [](std::string_view key) {
+  add_ends_of(s, interval, [](std::string_view key) {
     return key == "time_per_token_s" || key == "tokens_per_s" || key == "tokens_per_s_per_sequence";
   });
   if (!p.kv_cache) return s;
@@ -135,14 +145,16 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
   Section s{"end_to_end", "whole generation", {}};
   const bool several = p.batch > 1;
   const Seconds alone = several ? prefill_alone(r) : e.estimate.first_token;
+  const Interval first = interval_above(r, InferenceClass::prefill, e.bound.first_token, e.estimate.first_token),
+                 whole = interval_above(r, InferenceClass::whole_batch, e.bound.total, e.estimate.total);
   s.add("ttft_s", several ? "first tokens after" : "first token after", e.estimate.first_token,
         joined(several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill",
-               range(r, InferenceClass::prefill, e.estimate.first_token.value, Unit::seconds)));
+               range(first, e.estimate.first_token.value, Unit::seconds)));
   s.add("ttft_alone_s", several ? "  alone" : "", alone, "of a request that waits for no other");
   s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * real(p.batch + 1) * alone, "prompts one after another");
   s.add("total_s", "all tokens after", e.estimate.total,
         joined(fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"),
-               range(r, InferenceClass::whole_batch, e.estimate.total.value, Unit::seconds)));
+               range(whole, e.estimate.total.value, Unit::seconds)));
   s.add("bound_ttft_s", "", e.bound.first_token);
   s.add("bound_total_s", e.estimated ? "at best" : "", e.bound.total);
   s.add("tokens_per_s", "throughput", real(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
@@ -152,12 +164,12 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
     const double all = cost(device_hours(devices(r.layout), e.estimate.total), *price);
     const double million = 1e6 * all / real(p.batch * p.generate);
     s.add("usd_per_1m_tokens", "a million tokens", million, Unit::dollars,
-          joined(range(r, InferenceClass::whole_batch, million, Unit::dollars),
+          joined(range(whole, million, Unit::dollars),
                  fmt::format("generated ones, prompts included{}; {:g} USD per GPU-hour",
                              e.estimated ? "" : "; at least, as the time is a bound", *price)));
   }
-  add_ends_of(s, r, InferenceClass::prefill, [](std::string_view key) { return key == "ttft_s"; });
-  add_ends_of(s, r, InferenceClass::whole_batch, [](std::string_view key) {
+  add_ends_of(s, first, [](std::string_view key) { return key == "ttft_s"; });
+  add_ends_of(s, whole, [](std::string_view key) {
     return key == "total_s" || key == "tokens_per_s" || key == "usd_per_1m_tokens";
   });
   return s;

@@ -195,10 +195,9 @@ std::string of_memory(const Planned& p) {
 
 /// " (4.9 to 7.6 s)"
 std::string step_interval(const Planned& p) {
-  const auto interval = interval_of(p.request);
+  const auto interval = interval_of(p.request, p.estimate);
   if (!interval) return "";
-  const double t = p.estimate.estimate.total().value;
-  return fmt::format(" ({})", interval_text(t / interval->factor, t * interval->factor, Unit::seconds));
+  return fmt::format(" ({})", interval_text(*interval, p.estimate.estimate.total().value, Unit::seconds));
 }
 
 void add_verdict(Report& report, const Request& r, const Space& space, const SearchResult& found) {

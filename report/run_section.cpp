@@ -72,11 +72,10 @@ class RunTable {
     time_ = training_time(real(*run_.tokens), rate_);
     hours_ = device_hours(gpus_, time_);
     const std::string how = run_.mfu ? fmt::format("at {:g} % MFU", 100 * *run_.mfu) : "";
-    const std::optional<double> factor = interval_factor();
+    const std::optional<EstimateInterval> interval = interval_of_run();
     const double all = days(time_);
-    s_.add("days", "time", all, Unit::days,
-           marked(factor ? interval_text(all / *factor, all * *factor, Unit::days) : how));
-    if (factor) add_ends("days", all, Unit::days, *factor);
+    s_.add("days", "time", all, Unit::days, marked(interval ? interval_text(*interval, all, Unit::days) : how));
+    if (interval) add_ends("days", all, Unit::days, *interval);
     s_.add("gpu_hours", "GPU-hours", hours_, Unit::hours, marked(how));
   }
 
@@ -103,12 +102,13 @@ class RunTable {
 
   /// A run that fails before its checkpoints are written never ends.
   static void require_progress(const Failures& f, double kept) {
-    constexpr double least = 1e-3;
+    constexpr double least = 0.01;
     if (kept >= least) return;
     throw InputError(fmt::format(
-        "--mtbf {:g}: {} fail every {}, a checkpoint takes {} and a restart {}, so the run makes no progress; give a "
-        "longer --mtbf, a higher --checkpoint-bandwidth or a shorter --restart",
-        f.mtbf_hours, counted(f.devices, "GPU"), human_text(Quantity(time_between_failures(f).value), Unit::seconds),
+        "--mtbf {:g}: a failure every {} on {}, where a checkpoint takes {} and a restart {}: the run makes no "
+        "progress; "
+        "give a longer --mtbf, a higher --checkpoint-bandwidth or a shorter --restart",
+        f.mtbf_hours, human_text(Quantity(time_between_failures(f).value), Unit::seconds), counted(f.devices, "GPU"),
         human_text(Quantity(f.checkpoint.value), Unit::seconds), human_text(Quantity(f.restart.value), Unit::seconds)));
   }
 
@@ -135,18 +135,17 @@ class RunTable {
     const char* whose = run_.price ? "" : ", the preset's first";
     s_.add("cost_usd", "cost", cost(hours_, *price), Unit::dollars,
            marked(fmt::format("{} USD per GPU-hour{}", *price, whose)));
-    if (const auto factor = interval_factor()) add_ends("cost_usd", cost(hours_, *price), Unit::dollars, *factor);
+    if (const auto interval = interval_of_run()) add_ends("cost_usd", cost(hours_, *price), Unit::dollars, *interval);
   }
 
   /// The interval of the step's time, where the run's follows from it.
-  std::optional<double> interval_factor() const {
-    const auto interval = interval_of(r_);
-    if (!interval || run_.measured_tokens_per_s || run_.mfu) return std::nullopt;
-    return interval->factor;
+  std::optional<EstimateInterval> interval_of_run() const {
+    if (run_.measured_tokens_per_s || run_.mfu) return std::nullopt;
+    return interval_of(r_, e_);
   }
-  void add_ends(const std::string& key, double value, Unit unit, double factor) {
-    s_.add(key + "_low", "", value / factor, unit);
-    s_.add(key + "_high", "", value * factor, unit);
+  void add_ends(const std::string& key, double value, Unit unit, const EstimateInterval& interval) {
+    s_.add(key + "_low", "", value / interval.faster(), unit);
+    s_.add(key + "_high", "", value * interval.factor, unit);
   }
 
   const Request& r_;

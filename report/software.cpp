@@ -170,6 +170,11 @@ InferenceClass class_of(const Request& r, InferenceClass kind) {
   return known ? kind : class_on_unmeasured(inference_estimator(), kind);
 }
 
+std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimate& e) {
+  const auto interval = interval_of(r);
+  return interval ? std::optional(interval->above(e.bound.total(), e.estimate.total())) : std::nullopt;
+}
+
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
   if (!r.engine || is_given_by_hand(r) || r.plan.overlap) return std::nullopt;
   if (r.serving.draft_tokens > 0 || r.serving.pools) return std::nullopt;
@@ -183,6 +188,10 @@ std::string interval_text(double low, double high, Unit unit) {
   return fmt::format("{} to {}", unit_of_a == unit_of_b ? a.substr(0, a.find(' ')) : a, b);
 }
 
+std::string interval_text(const EstimateInterval& interval, double time, Unit unit) {
+  return interval_text(time / interval.faster(), time * interval.factor, unit);
+}
+
 void add_ends(Section& s, const EstimateInterval& interval, HasInterval has_interval) {
   const std::size_t rows = s.rows.size();
   for (std::size_t i = 0; i < rows; ++i) {
@@ -192,8 +201,11 @@ void add_ends(Section& s, const EstimateInterval& interval, HasInterval has_inte
     const bool ends_in_unit = row.key.ends_with("_s") && row.unit == Unit::seconds;
     const std::string stem = ends_in_unit ? row.key.substr(0, row.key.size() - 2) : row.key,
                       unit = ends_in_unit ? "_s" : "";
-    s.add(stem + "_low" + unit, "", *value / interval.factor, row.unit);
-    s.add(stem + "_high" + unit, "", *value * interval.factor, row.unit);
+    const bool is_rate = row.unit == Unit::tokens_per_second || row.unit == Unit::ratio;
+    const double down = is_rate ? interval.factor : interval.faster(),
+                 up = is_rate ? interval.faster() : interval.factor;
+    s.add(stem + "_low" + unit, "", *value / down, row.unit);
+    s.add(stem + "_high" + unit, "", *value * up, row.unit);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "calc/train.hpp"
 #include "report/report.hpp"
 #include "report/request.hpp"
 
@@ -42,6 +43,8 @@ void note_wider_inference(const Request& r, Report& report);
 /// was given by hand.
 EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
+/// The same of a step: nothing is faster than its bound.
+std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimate& e);
 /// The same of inference, of that kind of figure; nothing of servers with drafts or with pools, whose times no source
 /// measured.
 InferenceClass class_of(const Request& r, InferenceClass kind);
@@ -49,6 +52,8 @@ std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kin
 
 /// "4.9 to 7.6 s"
 std::string interval_text(double low, double high, Unit unit);
+/// The ends of the interval around an estimated time, or around what is as many times as much.
+std::string interval_text(const EstimateInterval& interval, double time, Unit unit);
 
 /// Rows whose values have an interval: times and rates, by their keys.
 using HasInterval = bool (*)(std::string_view key);

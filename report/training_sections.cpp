@@ -224,10 +224,9 @@ namespace {
 std::string time_note(const Request& r, const TrainEstimate& e) {
   if (!e.estimated) return "a bound: full efficiency";
   if (!r.software) return "at the efficiencies given";
-  const auto interval = interval_of(r);
+  const auto interval = interval_of(r, e);
   if (!interval) return fmt::format("under {}", r.software->name);
-  const double t = e.estimate.total().value;
-  return fmt::format("{} in 9 of 10 cases", interval_text(t / interval->factor, t * interval->factor, Unit::seconds));
+  return interval_text(*interval, e.estimate.total().value, Unit::seconds) + " in 9 of 10 cases";
 }
 
 bool step_has_interval(std::string_view key) {
@@ -254,7 +253,7 @@ Section step_section(const Request& r, const TrainEstimate& e) {
     s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
           "--attention-flops full counts pairs that flash skips");
   s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
-  if (const auto interval = interval_of(r)) add_ends(s, *interval, step_has_interval);
+  if (const auto interval = interval_of(r, e)) add_ends(s, *interval, step_has_interval);
   add_limits(s, t);
   add_breakdown(s, r, t);
   return s;

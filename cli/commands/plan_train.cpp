@@ -179,7 +179,7 @@ PlanAnswer plan_largest(Request r, const std::optional<Request>& measured, const
   space.plan.offload = there.plan.offload;
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
   add_largest(report, space, q, most, found.best.empty() ? nullptr : &found.best[0].candidate);
-  return finish(report, r, found, measured, arguments);
+  return finish(report, at, found, measured, arguments);
 }
 
 Request request_of_plan(const Arguments& arguments) {

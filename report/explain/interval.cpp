@@ -10,4 +10,11 @@ Formula within(const std::optional<EstimateInterval>& interval, const char* expr
             number_text(interval ? interval->factor : 1)}}};
 }
 
+Formula within(const std::optional<EstimateInterval>& interval, const char* expression, const Setting& s,
+               const char* bound) {
+  Formula f = within(interval, expression);
+  f.own.push_back(as_symbol(s, "t_0", "the time at full efficiency, s: nothing is faster", bound));
+  return f;
+}
+
 }  // namespace llmcalc::explain

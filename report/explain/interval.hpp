@@ -12,6 +12,11 @@ namespace llmcalc::explain {
 /// An end of an interval, in which `w` is its factor.
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression);
 
+/// The end towards shorter times, of a figure with the time `bound` at full efficiency, `t_0`: no measurement is
+/// faster.
+Formula within(const std::optional<EstimateInterval>& interval, const char* expression, const Setting& s,
+               const char* bound);
+
 /// The sources with figures of a class, behind its interval.
 inline Formula families(const Setting& s, const char* path) {
   return from_engine(s, "n_f", "sources with figures of the class", path);

@@ -102,6 +102,12 @@ template <InferenceClass kind>
 Formula of_class(S s, const char* expression) {
   return within(interval_of(s.request(), kind), expression);
 }
+template <InferenceClass kind>
+Formula of_fast(S s, const char* expression, const char* bound) {
+  return within(interval_of(s.request(), kind), expression, s, bound);
+}
+constexpr auto of_fast_prefill = of_fast<InferenceClass::prefill>, of_fast_decode = of_fast<InferenceClass::decode>,
+               of_fast_whole = of_fast<InferenceClass::whole_batch>;
 constexpr auto of_prefill = of_class<InferenceClass::prefill>, of_decode = of_class<InferenceClass::decode>,
                of_whole = of_class<InferenceClass::whole_batch>;
 Symbol whole_time(S s) { return as_symbol(s, "t_all", "time of the whole generation, s", "end_to_end.total_s"); }
@@ -138,13 +144,15 @@ constexpr Definition pass_table[] = {
     {"prefill.bound", "what takes most of the prompt", "", [](S s) { return limiting(s.infer().prefill.estimate); },
      slowest, pass_sources, "", slowest},
     {"prefill.time_low_s", "the shortest time of the prompt of 9 in 10 cases", "s",
-     [](S s) { return of_prefill(s, "prefill_time/w"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_prefill(s, "max(prefill_time/w, t_0)", "prefill.bound_time_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"prefill.time_high_s", "the longest time of the prompt of 9 in 10 cases", "s",
      [](S s) { return of_prefill(s, "prefill_time*w"); }, interval_law, left_out_figures, known_interval},
     {"prefill.tokens_per_s_low", "the fewest prompt tokens per second of 9 in 10 cases", "tokens/s",
      [](S s) { return of_prefill(s, "B*n_in/(prefill_time*w)"); }, interval_law, left_out_figures, known_interval},
     {"prefill.tokens_per_s_high", "the most prompt tokens per second of 9 in 10 cases", "tokens/s",
-     [](S s) { return of_prefill(s, "B*n_in*w/prefill_time"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_prefill(s, "B*n_in/max(prefill_time/w, t_0)", "prefill.bound_time_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"decode.time_per_token_s", "time of one decode step", "s",
      [](S s) { return decode_time(s, middle(s.plan()), "context of the middle step", false); },
      "halfway through the generation", pass_sources},
@@ -171,17 +179,20 @@ constexpr Definition pass_table[] = {
      "weights and cache against the ridge pi/beta; found by search", "Goon App. D, (8.1)",
      "a KV cache, and a batch that can be compute-bound", "the smallest batch at which this is at least 1"},
     {"decode.time_per_token_low_s", "the shortest decode step of 9 in 10 cases", "s",
-     [](S s) { return of_decode(s, "decode_time/w"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_decode(s, "max(decode_time/w, t_0)", "decode.bound_time_per_token_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"decode.time_per_token_high_s", "the longest decode step of 9 in 10 cases", "s",
      [](S s) { return of_decode(s, "decode_time*w"); }, interval_law, left_out_figures, known_interval},
     {"decode.tokens_per_s_low", "the least throughput of 9 in 10 cases", "tokens/s",
      [](S s) { return of_decode(s, "B/(decode_time*w)"); }, interval_law, left_out_figures, known_interval},
     {"decode.tokens_per_s_high", "the most throughput of 9 in 10 cases", "tokens/s",
-     [](S s) { return of_decode(s, "B*w/decode_time"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_decode(s, "B/max(decode_time/w, t_0)", "decode.bound_time_per_token_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"decode.tokens_per_s_per_sequence_low", "the least throughput of a sequence of 9 in 10 cases", "tokens/s",
      [](S s) { return of_decode(s, "1/(decode_time*w)"); }, interval_law, left_out_figures, known_interval},
     {"decode.tokens_per_s_per_sequence_high", "the most throughput of a sequence of 9 in 10 cases", "tokens/s",
-     [](S s) { return of_decode(s, "w/decode_time"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_decode(s, "1/max(decode_time/w, t_0)", "decode.bound_time_per_token_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"drafts.step_s", "time of a step that verifies and drafts", "s",
      [](S s) { return pass_time(s, drafting_pass(s.plan(), middle(s.plan())), false); }, drafting, drafting_source,
      "--mtp N"},
@@ -226,20 +237,27 @@ constexpr Definition pass_table[] = {
     {"end_to_end.words_per_s", "words per second and sequence", "", fixed<"n_out/total_time/1.3">,
      "1.3 tokens per word", "Goon §1, footnote 1"},
     {"end_to_end.ttft_low_s", "the shortest time to the first token of 9 in 10 cases", "s",
-     [](S s) { return of_prefill(s, "prefill_time/w"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_prefill(s, "max(prefill_time/w, t_0)", "end_to_end.bound_ttft_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"end_to_end.ttft_high_s", "the longest time to the first token of 9 in 10 cases", "s",
      [](S s) { return of_prefill(s, "prefill_time*w"); }, interval_law, left_out_figures, known_interval},
     {"end_to_end.total_low_s", "the shortest whole generation of 9 in 10 cases", "s",
-     [](S s) { return of_whole(s, "total_time/w"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_whole(s, "max(total_time/w, t_0)", "end_to_end.bound_total_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"end_to_end.total_high_s", "the longest whole generation of 9 in 10 cases", "s",
      [](S s) { return of_whole(s, "total_time*w"); }, interval_law, left_out_figures, known_interval},
     {"end_to_end.tokens_per_s_low", "the least throughput of a generation of 9 in 10 cases", "tokens/s",
      [](S s) { return of_whole(s, "B*n_out/(total_time*w)"); }, interval_law, left_out_figures, known_interval},
     {"end_to_end.tokens_per_s_high", "the most throughput of a generation of 9 in 10 cases", "tokens/s",
-     [](S s) { return of_whole(s, "B*n_out*w/total_time"); }, interval_law, left_out_figures, known_interval},
+     [](S s) { return of_fast_whole(s, "B*n_out/max(total_time/w, t_0)", "end_to_end.bound_total_s"); }, interval_law,
+     left_out_figures, known_interval},
     {"end_to_end.usd_per_1m_tokens_low", "the least cost of a million generated tokens of 9 in 10 cases", "USD",
-     [](S s) { return with(of_whole(s, "usd/w"), cost_at_estimate(s)); }, interval_law, left_out_figures,
-     "an estimate with an interval on hardware with a price"},
+     [](S s) {
+       return with(
+           with(of_fast_whole(s, "usd*max(t_all/w, t_0)/t_all", "end_to_end.bound_total_s"), cost_at_estimate(s)),
+           whole_time(s));
+     },
+     interval_law, left_out_figures, "an estimate with an interval on hardware with a price"},
     {"end_to_end.usd_per_1m_tokens_high", "the most cost of a million generated tokens of 9 in 10 cases", "USD",
      [](S s) { return with(of_whole(s, "usd*w"), cost_at_estimate(s)); }, interval_law, left_out_figures,
      "an estimate with an interval on hardware with a price"},

@@ -51,6 +51,12 @@ Formula end_of_interval(S s, const char* expression, const char* path) {
   f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate", path));
   return f;
 }
+Formula least_of_interval(S s, const char* path) {
+  Formula f = within(interval_of(s.request()), "x*max(t/w, t_0)/t", s, "step.bound_time_s");
+  f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate", path));
+  f.own.insert(f.own.begin(), as_symbol(s, "t", "the step's time, s", "step.time_s"));
+  return f;
+}
 constexpr std::string_view as_the_step = "as the step's time";
 constexpr std::string_view by_leaving_out = "llmcalc accuracy training --leave-out";
 constexpr std::string_view with_tokens = "--tokens D, and an estimate with a known interval";
@@ -87,12 +93,12 @@ constexpr Definition run_table[] = {
        return {ratio("D_run", rate(s)) + "/86400", measured(s)};
      },
      "at the measured or the predicted throughput", "Goon (3.4)", given_tokens},
-    {"run.days_low", "the fewest days of 9 in 10 cases", "days",
-     [](S s) { return end_of_interval(s, "x/w", "run.days"); }, as_the_step, by_leaving_out, with_tokens},
+    {"run.days_low", "the fewest days of 9 in 10 cases", "days", [](S s) { return least_of_interval(s, "run.days"); },
+     as_the_step, by_leaving_out, with_tokens},
     {"run.days_high", "the most days of 9 in 10 cases", "days",
      [](S s) { return end_of_interval(s, "x*w", "run.days"); }, as_the_step, by_leaving_out, with_tokens},
     {"run.cost_usd_low", "the least cost of 9 in 10 cases", "USD",
-     [](S s) { return end_of_interval(s, "x/w", "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
+     [](S s) { return least_of_interval(s, "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
     {"run.cost_usd_high", "the highest cost of 9 in 10 cases", "USD",
      [](S s) { return end_of_interval(s, "x*w", "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
     {"run.gpu_hours", "GPU-hours", "h",

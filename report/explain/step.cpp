@@ -200,6 +200,9 @@ constexpr std::string_view per_stage =
     "per operator the larger of FLOPs/peak and bytes/bandwidth; with a pipeline the mean over the stages";
 /// An end of the interval of the estimate.
 Formula of_step(S s, const char* expression) { return within(interval_of(s.request()), expression); }
+Formula of_fast_step(S s, const char* expression) {
+  return within(interval_of(s.request()), expression, s, "step.bound_time_s");
+}
 constexpr std::string_view left_out = "llmcalc accuracy training --leave-out";
 
 constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
@@ -217,26 +220,29 @@ constexpr Definition step_table[] = {
      "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
     {"step.hfu", "hardware FLOPs utilisation", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "recomputation counted",
      "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"step.time_low_s", "the shortest time of 9 in 10 cases", "s", [](S s) { return of_step(s, "step_time/w"); },
-     interval_law, left_out, known_interval},
+    {"step.time_low_s", "the shortest time of 9 in 10 cases", "s",
+     [](S s) { return of_fast_step(s, "max(step_time/w, t_0)"); }, interval_law, left_out, known_interval},
     {"step.time_high_s", "the longest time of 9 in 10 cases", "s", [](S s) { return of_step(s, "step_time*w"); },
      interval_law, left_out, known_interval},
     {"step.tokens_per_s_low", "the least throughput of 9 in 10 cases", "tokens/s",
      [](S s) { return of_step(s, "n_r*m*B*S/(step_time*w)"); }, interval_law, left_out, known_interval},
     {"step.tokens_per_s_high", "the most throughput of 9 in 10 cases", "tokens/s",
-     [](S s) { return of_step(s, "n_r*m*B*S*w/step_time"); }, interval_law, left_out, known_interval},
+     [](S s) { return of_fast_step(s, "n_r*m*B*S/max(step_time/w, t_0)"); }, interval_law, left_out, known_interval},
     {"step.tokens_per_s_per_gpu_low", "the least per GPU of 9 in 10 cases", "tokens/s",
      [](S s) { return of_step(s, "n_r*m*B*S/(step_time*gpus*w)"); }, interval_law, left_out, known_interval},
     {"step.tokens_per_s_per_gpu_high", "the most per GPU of 9 in 10 cases", "tokens/s",
-     [](S s) { return of_step(s, "n_r*m*B*S*w/(step_time*gpus)"); }, interval_law, left_out, known_interval},
+     [](S s) { return of_fast_step(s, "n_r*m*B*S/(max(step_time/w, t_0)*gpus)"); }, interval_law, left_out,
+     known_interval},
     {"step.mfu_low", "the least MFU of 9 in 10 cases", "",
      [](S s) { return of_step(s, "n_r*m*F_model/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
     {"step.mfu_high", "the most MFU of 9 in 10 cases", "",
-     [](S s) { return of_step(s, "n_r*m*F_model*w/(step_time*gpus*pi)"); }, interval_law, left_out, known_interval},
+     [](S s) { return of_fast_step(s, "n_r*m*F_model/(max(step_time/w, t_0)*gpus*pi)"); }, interval_law, left_out,
+     known_interval},
     {"step.hfu_low", "the least HFU of 9 in 10 cases", "",
      [](S s) { return of_step(s, "n_r*m*F_hw/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
     {"step.hfu_high", "the most HFU of 9 in 10 cases", "",
-     [](S s) { return of_step(s, "n_r*m*F_hw*w/(step_time*gpus*pi)"); }, interval_law, left_out, known_interval},
+     [](S s) { return of_fast_step(s, "n_r*m*F_hw/(max(step_time/w, t_0)*gpus*pi)"); }, interval_law, left_out,
+     known_interval},
     {"estimate.families", "sources of measurements behind the interval", "",
      [](S s) { return from_engine(s, "n_f", "sources with runs of the class", "estimate.families"); },
      "each predicted by parameters fitted to the others", left_out, known_interval},

@@ -92,3 +92,23 @@ TEST_CASE("figures without an interval are said to have none", "[estimate][cli]"
                   "no interval is known for figures of the class memory"));
   CHECK_FALSE(notes_say(ask("accuracy training tests/cli/measurements/dense.json"), "no interval"));
 }
+
+TEST_CASE("no end of an interval is faster than the bound", "[estimate][cli]") {
+  const auto rounded = [](const json::Value& bound) { return real(bound) * (1 - 1e-12); };
+  for (const char* words :
+       {"train mixtral-8x7b --hardware rtx-3060 --tp 2 --micro-batch 16 --seq 1024",
+        "train llama-3.1-8b --hardware h100", "train deepseek-v3 --hardware h100 --gpus 256 --ep 32"}) {
+    CAPTURE(words);
+    const json::Value step = test::ask(words)["step"];
+    CHECK(real(step["time_low_s"]) >= rounded(step["bound_time_s"]));
+    CHECK(step["mfu_high"].get<double>() <=
+          step["mfu"].get<double>() * step["time_s"].get<double>() / step["bound_time_s"].get<double>() * (1 + 1e-12));
+  }
+  for (const char* words : {"infer llama-3.1-8b --hardware h100", "infer llama-3.1-70b --hardware h100 --tp 8"}) {
+    CAPTURE(words);
+    const json::Value v = test::ask(words);
+    CHECK(real(v["prefill"]["time_low_s"]) >= rounded(v["prefill"]["bound_time_s"]));
+    CHECK(real(v["decode"]["time_per_token_low_s"]) >= rounded(v["decode"]["bound_time_per_token_s"]));
+    CHECK(real(v["end_to_end"]["total_low_s"]) >= rounded(v["end_to_end"]["bound_total_s"]));
+  }
+}

@@ -404,51 +404,6 @@ TEST_CASE("the whole run of a plan is told where its tokens are", "[plan][cli]")
   CHECK(text.find(fmt::format("{:.4g} USD", all["run"]["cost_usd"].get<double>())) != std::string::npos);
 }
 
-TEST_CASE("degrees that cannot be are refused with what can be", "[plan][cli]") {
-  const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
-  CHECK(sentence(llama + "--tp 5") ==
-        "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs give --tp 1, 2, 4 or 8\n");
-  CHECK(sentence(llama + "--tp 128").find("on 8 GPUs give --tp 1, 2, 4 or 8") != std::string::npos);
-  CHECK(sentence(llama + "--pp 3").find("on 8 GPUs give --pp 1, 2, 4 or 8") != std::string::npos);
-  CHECK(sentence("plan train mixtral-8x7b --hardware h100 --gpus 8 --ep 3") ==
-        "llmcalc: --ep 3 does not divide the 8 experts of mixtral-8x7b; on 8 GPUs give --ep 1, 2, 4 or 8\n");
-  for (const char* schedule : {"dualpipe", "gpipe"})
-    CHECK(sentence(llama + "--pp 2 --schedule " + schedule)
-              .find(std::string("--schedule ") + schedule + " is not searched; give 1f1b, interleaved, ") !=
-          std::string::npos);
-  test::write_file(test::scratch() + "/node.json", R"({"name": "node", "memory": {"capacity": "80 GiB",
-    "bandwidth": "2 TB/s"}, "matmul": {"bf16": "300 TFLOP/s"}, "link": {"ranks": 8, "bandwidth": "450 GB/s"},
-    "source": "a test"})");
-  const std::string node = "plan train llama-3.1-8b --hardware " + test::scratch() + "/node.json --top 1 ";
-  CHECK(sentence(node + "--gpus 16") ==
-        "llmcalc: node states no link that joins 16 devices; give --gpus 8, or a hardware file that states one\n");
-  CHECK_FALSE(test::ask(node + "--gpus 8")["plans"].empty());
-}
-
-TEST_CASE("what depends on degrees that are searched can be given alone", "[plan][cli]") {
-  const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 --top 1 ";
-  for (const char* option : {"--schedule zb-v", "--chunks 4", "--cp-method ulysses"}) {
-    CAPTURE(option);
-    const json::Value best = test::ask(llama + option)["plans"][0];
-    const std::string command = best["command"];
-    CHECK(test::ask(command.substr(command.find(' ') + 1))["step"]["time_s"] == best["step"]["time_s"]);
-  }
-}
-
-TEST_CASE("every question of plans takes offload where nothing else fits", "[plan][cli]") {
-  const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 1 --seq 1024 --top 1 ";
-  for (const char* question : {"--largest batch", "--global-batch 4 --tokens 1B --deadline 900"}) {
-    CAPTURE(question);
-    const json::Value v = test::ask(llama + question);
-    CHECK(v["inputs"]["offload"] == "optimizer");
-    CHECK(v["notes"][0] == "no plan fits without offload; these are with --offload optimizer");
-    CHECK(v["plans"][0]["memory"]["host_bytes"] > 0);
-    CHECK(test::llmcalc(llama + question).out.find("on the host") != std::string::npos);
-  }
-  const json::Value numbers = test::ask("plan train llama-3.1-8b --hardware h100 --max-gpus 1 --seq 1024 --top 1");
-  CHECK(numbers["inputs"]["offload"] == "optimizer");
-}
-
 TEST_CASE("changes that make a plan fit can be typed as they stand", "[plan][cli]") {
   const std::string model = "train llama-3.1-8b --hardware h100 ";
   std::string note;
