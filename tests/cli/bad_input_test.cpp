@@ -276,8 +276,10 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
           "--offload optimizer updates on the host, and muon's products need the device; leave it out");
   refused("train gpt2 --hardware h100 --lora 16:gate",
           "--lora 16:gate: gpt-2-124m has none of the matrices that it names; name others, or the rank alone");
-  refused("train llama-3.1-8b --hardware h100 --tokens 1T --mtbf 0.01 --checkpoint-bandwidth 1GB/s --restart 60",
-          "--mtbf 0.01: a failure every 36.00 s on one GPU, where a checkpoint takes ");
+  refused(
+      "train llama-3.1-8b --hardware h100 --tokens 1T --mtbf 0.01 --checkpoint-bandwidth 1GB/s --restart 60",
+      "--mtbf 0.01: a failure every 36.00 s on 1 GPU, where a checkpoint takes 112.4 s and a restart 60.00 s: the run "
+      "makes no progress; give a longer --mtbf, a higher --checkpoint-bandwidth or a shorter --restart");
   const std::string freeze = "train llama-3.1-8b --hardware h100 --freeze ";
   refused(freeze + "layers:30-40", "--freeze layers:40: llama-3.1-8b has layers 0 to 31; give these");
   refused(freeze + "layers:9-3",

@@ -95,8 +95,6 @@ TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cl
                 "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");
   test::refused("memory deepseek-v3 --mtp 2",
                 "--mtp 2 is more than the 1 module for further tokens of deepseek-v3; give at most 1");
-  test::refused("memory deepseek-v3 --mtp 0",
-                "--mtp: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   test::refused("memory deepseek-v3 --train --mtp 1 --lora 8",
                 "--mtp trains modules beside a model that is trained whole; leave out --mtp or --lora");
   test::refused("memory deepseek-v3 --train --mtp 1 --freeze embedding",
@@ -107,4 +105,9 @@ TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cl
   test::refused(serve, "--mtp 1 drafts a token with each module; give --draft-tokens 1 or more, or fewer modules");
   test::refused(serve + "--draft-tokens 1 --acceptance 0.8 --draft-model llama-3.2-1b",
                 "--mtp and --draft-model both draft; leave one out");
+}
+
+TEST_CASE("no modules are the model alone", "[mtp][cli]") {
+  for (const char* words : {"memory deepseek-v3", "memory gpt2"})
+    CHECK(test::ask(std::string(words) + " --mtp 0")["memory"] == test::ask(words)["memory"]);
 }
