@@ -224,9 +224,14 @@ std::vector<std::string> notes(const Request& r) {
     const Link link = group_link(c, r.layout, Group::tensor);
     if (together > 1 && link.latency.value == 0)
       n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
-    if (together > 1 && !c.levels.empty() && c.levels[0].ranks > 1 && together > c.levels[0].ranks)
-      n.push_back(fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together,
-                              c.levels[0].ranks));
+    if (together > 1 && !c.levels.empty() && c.levels[0].ranks > 1 && !is_inside(c, r.layout, Group::tensor))
+      n.push_back(
+          together > c.levels[0].ranks
+              ? fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together,
+                            c.levels[0].ranks)
+              : fmt::format("nodes of {} do not hold groups of {} tensor-parallel ranks evenly: some groups lie "
+                            "in two nodes and communicate over the network, and a step waits for them",
+                            c.levels[0].ranks, together));
   }
   return n;
 }
