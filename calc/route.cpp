@@ -128,6 +128,14 @@ class Groups {
     return r;
   }
 
+  /// Of groups whose ranks alternate on neighbouring devices, those that can lie differently: one, where no border of a
+  /// node lies between neighbours.
+  Count differing() const {
+    const Count stride = lines_.inner.stride;
+    const auto whole = [&](Count n) { return n == devices_ || n % stride == 0 || stride % n == 0; };
+    return std::all_of(joined_.begin(), joined_.end(), whole) ? 1 : stride;
+  }
+
   /// Groups that begin at the same place of a node lie alike: one of each is enough.
   Route slowest_of(const Lines& kept) const {
     const Count block = mul(lines_.inner.ranks, lines_.inner.stride), n = node();
@@ -137,7 +145,7 @@ class Groups {
     std::optional<Route> worst;
     for (Count group = 0; group < std::min(devices_ / all, n / std::gcd(n, all)) * all; group += all)
       for (Count line = 0; line < between; line += block)
-        for (Count base = group + line; base < group + line + lines_.inner.stride; ++base) {
+        for (Count base = group + line; base < group + line + differing(); ++base) {
           if (seen[static_cast<std::size_t>(base % n)]) continue;
           seen[static_cast<std::size_t>(base % n)] = true;
           if (const Route r = of({kept, base}); !worst || is_worse(r, *worst)) worst = r;
