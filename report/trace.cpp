@@ -10,6 +10,7 @@
 #include "calc/step_events.hpp"
 #include "report/trace_names.hpp"
 #include "report/trace_text.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {
@@ -127,9 +128,25 @@ void put_thread(TraceText& text, const TracePlace& at, const std::string& name) 
   text.metadata("thread_sort_index", at, "sort_index", fmt::format("{}", at.thread));
 }
 
+/// Layers of all micro-batches that a trace shows at most: some ten events each, of a hundred bytes.
+constexpr Count most_layers_shown = 2'000'000;
+
+void check_size(const Request& r) {
+  const Count layers = r.model.arch.layers, all = micro_batches(r.plan, r.layout);
+  if (all <= most_layers_shown / layers) return;
+  const Count stages = ranks(r.layout, Group::pipeline);
+  const Count fit = std::max<Count>(1, most_layers_shown / layers / stages) * stages;
+  throw InputError(
+      fmt::format("--trace shows each layer of each micro-batch, and {} micro-batches of {} layers are more than "
+                  "viewers open; give "
+                  "--global-batch {} or less",
+                  all, layers, mul(fit, r.plan.micro_batch, replicas(r.layout))));
+}
+
 }  // namespace
 
 std::string step_trace(const Request& r) {
+  check_size(r);
   const TracedStep step(r);
   const ShownStreams shown(step.timeline.streams(), step.gather_level);
   const std::span<const TaskStream> streams = shown.all();

@@ -132,6 +132,13 @@ TEST_CASE("a trace that cannot be written is one sentence, and leaves nothing ha
   CHECK_FALSE(std::filesystem::exists(path("kept.json.tmp")));
 }
 
+TEST_CASE("a trace that no viewer opens is refused", "[trace]") {
+  const std::string traced_to = " --dp 2 --pp 4 --trace " + path("step.json");
+  test::refused(model + "--global-batch 1e7" + traced_to,
+                "--trace shows each layer of each micro-batch, and 5000000 micro-batches of 12 layers are more than "
+                "viewers open; give --global-batch 333328 or less");
+}
+
 TEST_CASE("gathers and reductions are shown at the level of the network that each uses", "[trace]") {
   const auto levels = [](const std::string& options, const char* category) {
     const Traced t = traced("--global-batch 16 --dp 16 --zero 3 " + options);
