@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calc/route.hpp"
+
 namespace llmcalc {
 
 void PassSum::add(const PassPrice& pass, Count layers, bool costs) {
@@ -32,6 +34,13 @@ Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
   return all;
 }
 
+/// By how much a gather or a scatter moves more on a level than if the same number of parts were equal: the smallest
+/// part gives to all others, or gets from them, (most - fewest)/most of the message, where one of n gives (n-1)/n.
+double unevenness(CollectiveOp op, const Meeting& m) {
+  if (op == CollectiveOp::all_reduce || m.parts == 1) return 1;
+  return static_cast<double>(mul(m.most - m.fewest, m.parts)) / static_cast<double>(mul(m.most, m.parts - 1));
+}
+
 /// One level after another, each with the share of the message that the levels inside leave to a rank.
 class Levels {
  public:
@@ -50,13 +59,13 @@ class Levels {
     ExchangeTime t;
     double share = 1;
     for (std::size_t i = 0; i < cluster_.levels.size(); ++i) {
-      t += f(i, share);
-      share /= static_cast<double>(route_.ranks[i]);
+      if (i > 0) share /= static_cast<double>(route_[i].fewest) / static_cast<double>(route_[i - 1].fewest);
+      t += f(i, share * unevenness(e_.op, route_[i]));
     }
     return t;
   }
   ExchangeTime at(Algorithm a, std::size_t level, double share) const {
-    const ExchangeTime t = exchange_time(e_, a, route_.ranks[level], cluster_.levels[level], reached_, level > 0);
+    const ExchangeTime t = exchange_time(e_, a, route_[level].parts, cluster_.levels[level], reached_, level > 0);
     return {t.waits, share * t.transfer};
   }
   ExchangeTime least(Collectives chosen, std::size_t level, double share) const {
@@ -80,25 +89,26 @@ struct Paths {
 };
 /// Tokens go to each of their nodes, and there on to the experts, where their nodes are limited. Where a rank has a
 /// token once for all its experts, the X ranks that are reached in the mean are its messages, not its K experts.
-Paths paths(const Exchange& e, double all, double node, const Layout& layout) {
+Paths paths(const Exchange& e, const Route& route, const Layout& layout) {
   if (e.routing.top_k == 0) return {};
   const auto k = static_cast<double>(e.routing.top_k);
+  const auto all = static_cast<double>(ranks(layout, e.group)), node = static_cast<double>(route[0].most);
   const double copies = layout.once_per_rank ? expected_nodes(e.routing, all, 0) / k : 1;
   if (layout.expert_nodes == 0) return {1, copies, copies};
-  const double reached = expected_nodes(e.routing, all / node, layout.expert_nodes);
+  const double reached = expected_nodes(e.routing, static_cast<double>(nodes(route)), layout.expert_nodes);
   return {node, all / node, reached / k};
 }
 
-/// A message to every other rank, over the innermost level that joins the two.
+/// A message to every other rank, over the innermost level that joins the two: a rank of the smallest part has the most
+/// others outside of it.
 ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout,
                         const LinkRates& reached) {
-  double all = 1, inside = 1, messages = static_cast<double>(e.messages);
-  for (const Count n : route.ranks) all *= static_cast<double>(n);
-  const Paths p = paths(e, all, static_cast<double>(route.ranks[0]), layout);
+  const auto all = static_cast<double>(ranks(layout, e.group)), messages = static_cast<double>(e.messages);
+  const Paths p = paths(e, route, layout);
   ExchangeTime t;
   for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
-    const double joined = inside * static_cast<double>(route.ranks[i]), others = joined - inside;
-    if (joined == inside) continue;
+    if (route[i].parts == 1) continue;
+    const auto others = static_cast<double>(route[i].most - route[i].fewest);
     const Link& link = cluster.levels[i];
     const bool outer = i > 0;
     const double all_rounds = outer ? others / p.ranks_reached : others;
@@ -107,7 +117,6 @@ ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cl
     const BytesPerSecond rate = reached.share(outer) * link.bandwidth;
     t.waits = std::max(t.waits, messages * waits);
     t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * (others / all) * (e.bytes / rate));
-    inside = joined;
   }
   return t;
 }

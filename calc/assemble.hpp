@@ -28,13 +28,21 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 /// n of such groups on the next: a ring of g ranks, then a ring of n for each of the g shares, whose links they have to
 /// themselves.
 ///   reduce-scatter, all-gather: (g-1)/g M / B_0 + (n-1)/n (M/g) / B_1 + ...; an all-reduce is both
+/// Where nodes hold unequal parts of a group of N ranks (calc/route.hpp), f ranks in the part with the fewest, the
+/// links of these f are the last to be done:
+///   reduce-scatter, all-gather: (N-f)/N (M/f) / B_1: each rank's result is M/N, so that the smallest part gives all
+///                but f/N of its sums to the others (gets all but f/N of the whole from them), over f links
+///   all-reduce: 2 (n-1)/n (M/f) / B_1: between nodes a ring of n may cut M as it likes, and each node sends as much
+///   all-to-all: (N-f)/N M / B_1: a rank of the smallest part sends M/N to each of the N - f others
+/// With N = f n these are the formulas above. The first and the last are also what no algorithm can undercut; an
+/// all-reduce must move M/f at least, as two nodes do, since no sum is known outside without the part's own.
 /// Layout::collectives puts other algorithms of an all-reduce in place of a level's ring of n, for its share M' of M:
 ///   tree         2 M' / B and 2 ceil(log2 n) latencies, outside the innermost level: double binary trees, each half of
 ///                the message up one and down again, in the limit of long messages
 ///   in network   M' / B and 2 latencies, on levels whose switches reduce; there reduce-scatter and all-gather take as
 ///                long as a ring's, with 1 latency
 ///   fastest      on each level the least of these and the ring, at the rates that links reach
-///   all-to-all: each rank sends M/(g n) to every other; the levels work side by side, so the slowest counts; tokens on
+///   all-to-all: each rank sends M/N to every other; the levels work side by side, so the slowest counts; tokens on
 ///   their way to experts of a limited number of nodes as calc/parallel/expert.hpp has it, a node being what the
 ///   innermost level joins
 ///   a message from neighbour to neighbour: over the outermost level of the group

@@ -20,23 +20,16 @@ Cluster cluster(const Device& device, const Link& link);
 /// The innermost level that joins `span` neighbouring devices. Bandwidth 0: there is no such link.
 Link joining_link(const Cluster& c, Count span);
 
-/// The ranks of a group that each level joins, innermost first. Where they divide evenly, their product is the size of
-/// the group.
-struct Route {
-  std::array<Count, 4> ranks{1, 1, 1, 1};
-};
-Route route(const Cluster& c, const Layout& l, Group g);
-
 /// Whether the switches of some level reduce.
 bool reduces(const Cluster& c);
 
-/// Whether the nodes to which a token may go hold as many experts as it is sent to (Layout::expert_nodes).
-bool holds_choices(const Cluster& c, const Layout& l, const Moe& moe);
-
-/// Whether the innermost level joins all ranks of a group.
+/// Whether the innermost level joins all ranks of every group of a kind.
 bool is_inside(const Cluster& c, const Layout& l, Group g);
 
-/// The link that all ranks of a group share: the slowest level of its route, over which a flat ring runs.
+/// The link that all ranks of a group share: the innermost level that joins every group of its kind, over which a flat
+/// ring runs. Groups that nodes do not hold evenly cross from one to the next, and a step waits for the slowest: of
+/// groups of 3 in nodes of 8 the third lies on devices 6, 7 and 8, so that all talk over the network. Bandwidth 0:
+/// there is no such link.
 Link group_link(const Cluster& c, const Layout& l, Group g);
 
 }  // namespace llmcalc

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calc/rank_end.hpp"
+#include "calc/route.hpp"
 
 namespace llmcalc {
 namespace {

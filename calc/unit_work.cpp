@@ -4,6 +4,7 @@
 
 #include "calc/offload.hpp"
 #include "calc/pipeline/schedule.hpp"
+#include "calc/route.hpp"
 
 namespace llmcalc {
 namespace {
@@ -139,14 +140,6 @@ class UnitMaker {
 };
 
 }  // namespace
-
-Count outermost_level(const Cluster& cluster, const Layout& layout, Group g) {
-  const Route r = route(cluster, layout, g);
-  Count level = 0;
-  for (std::size_t i = 0; i < r.ranks.size(); ++i)
-    if (r.ranks[i] > 1) level = static_cast<Count>(i);
-  return level;
-}
 
 ChunkUnits chunk_units(const Prices& prices, const RowTimes& times, const Plan& plan, const Layout& layout,
                        const Cluster& cluster, const ModelChunk& chunk, Efficiency e) {

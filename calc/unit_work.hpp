@@ -52,7 +52,4 @@ struct ChunkUnits {
 ChunkUnits chunk_units(const Prices& prices, const RowTimes& times, const Plan& plan, const Layout& layout,
                        const Cluster& cluster, const ModelChunk& chunk, Efficiency e);
 
-/// The outermost level of the network that a group's exchanges cross.
-Count outermost_level(const Cluster& cluster, const Layout& layout, Group g);
-
 }  // namespace llmcalc

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/route.hpp"
 #include "evidence/attending_layers.hpp"
 
 namespace llmcalc {
@@ -47,9 +48,9 @@ SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, con
 
 Layout with_gathered_tokens(Layout layout, const Cluster& cluster) {
   const Count experts = ranks(layout, Group::expert);
-  const Count nodes = experts / route(cluster, layout, Group::expert).ranks[0];
-  layout.once_per_rank = experts > 1 && nodes <= 1;
-  if (nodes > 1) layout.expert_nodes = nodes;
+  const Count over = nodes(route(cluster, layout, Group::expert));
+  layout.once_per_rank = experts > 1 && over == 1;
+  if (over > 1) layout.expert_nodes = over;
   return layout;
 }
 

@@ -60,6 +60,15 @@ std::optional<Link> preset_network(const HardwareCard& card) {
   return card.cluster.levels.size() > at ? std::optional(card.cluster.levels[at]) : std::nullopt;
 }
 
+/// Devices of a run in each node. Published runs have the same number in all: NVIDIA's of 512, 2,496 and 2,560 GPUs
+/// take 64 of the 72 of an NVL72 domain, PaLM's 6,144 chips 3,072 of each of two pods of 4,096 (arXiv:2204.02311). That
+/// is the largest number that divides the run's, down to half a node.
+Count in_each_node(Count devices, Count joined) {
+  for (Count n = joined; 2 * n >= joined && devices > joined; --n)
+    if (devices % n == 0) return n;
+  return joined;
+}
+
 /// Devices that links of the kind inside a node join.
 Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   static const std::regex domain("domain of ([0-9]{1,6})");
@@ -81,7 +90,7 @@ Link inside_link(const HardwareSaid& said, const HardwareCard& card, std::vector
     if (said.count > 1)
       assumed.push_back("a link of 32 GB/s each way, PCI Express 4.0's: neither row nor preset has one");
   }
-  link.ranks = joined_inside(said, link.ranks > 1 ? link.ranks : 1);
+  link.ranks = in_each_node(said.count, joined_inside(said, link.ranks > 1 ? link.ranks : 1));
   return link;
 }
 

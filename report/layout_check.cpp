@@ -63,8 +63,8 @@ void check_stage_layers(const Request& r, Count chunks) {
     throw InputError(fmt::format("--stage-layers has {} numbers for {} chunks of layers (--pp x --chunks); give {}",
                                  stated.size(), chunks, chunks));
   if (sum != r.model.arch.layers)
-    throw InputError(
-        fmt::format("--stage-layers add up to {} layers, and {} has {}", sum, r.model.name, r.model.arch.layers));
+    throw InputError(fmt::format("--stage-layers add up to {} layers, and {} has {}; give {}, or leave it out", sum,
+                                 r.model.name, r.model.arch.layers, stage_layers_that_add_up(r)));
 }
 
 }  // namespace

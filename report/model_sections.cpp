@@ -196,6 +196,31 @@ std::string towers_note(const Request& r) {
 }
 }  // namespace
 
+namespace {
+/// Groups and runs that nodes do not hold evenly.
+void add_nodes(const Request& r, std::vector<std::string>& n) {
+  const Cluster& c = r.hardware->cluster;
+  const Count node = c.levels.empty() ? 0 : c.levels[0].ranks;
+  const Count all = devices(r.layout), together = ranks(r.layout, Group::tensor);
+  if (node <= 1 || all <= node) return;
+  if (together > node)
+    n.push_back(fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together, node));
+  else if (together > 1 && !is_inside(c, r.layout, Group::tensor))
+    n.push_back(
+        fmt::format("nodes of {} do not hold groups of {} tensor-parallel ranks evenly: some groups lie in two nodes "
+                    "and communicate over the network, and a step waits for them",
+                    node, together));
+  const Count nodes = ceil_div(all, node);
+  if (all % node == 0) return;
+  n.push_back(fmt::format("the {} devices fill nodes of {} one after another, and the last has {}{}", all, node,
+                          all % node,
+                          all % nodes != 0 ? ""
+                                           : fmt::format("; if each of the {0} nodes has {1}, give a hardware file "
+                                                         "whose link joins {1} ('llmcalc show {2}' prints a start)",
+                                                         nodes, all / nodes, r.hardware->name)));
+}
+}  // namespace
+
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
   if (r.model.towers != Towers() && r.has(part::training | part::inference)) n.push_back(towers_note(r));
@@ -224,9 +249,7 @@ std::vector<std::string> notes(const Request& r) {
     const Link link = group_link(c, r.layout, Group::tensor);
     if (together > 1 && link.latency.value == 0)
       n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
-    if (together > 1 && !c.levels.empty() && c.levels[0].ranks > 1 && together > c.levels[0].ranks)
-      n.push_back(fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together,
-                              c.levels[0].ranks));
+    add_nodes(r, n);
   }
   return n;
 }

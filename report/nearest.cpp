@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "calc/train.hpp"
+#include "report/option_values.hpp"
 
 namespace llmcalc {
 namespace {
@@ -105,6 +106,18 @@ std::string fewer_chunks(const Request& r, const Pipeline& p) {
   const Count layers = r.model.arch.layers, each = layers / p.ranks;
   if (fixed_chunks(p.schedule) == 0 && each >= 1) return chunks_of_schedule(r, std::max<Count>(each, 2));
   return fewer_ranks(r, layers * directions(p) / p.chunks);
+}
+
+std::string stage_layers_that_add_up(const Request& r) {
+  StageLayers layers = r.layout.stage_layers;
+  Count missing = r.model.arch.layers;
+  for (const Count n : layers) missing -= n;
+  for (std::size_t i = layers.size(); i-- > 0 && missing != 0;) {
+    const Count changed = std::max<Count>(1, layers[i] + missing);
+    missing -= changed - layers[i];
+    layers[i] = changed;
+  }
+  return stage_layers_text({layers.begin(), layers.size()});
 }
 
 std::string fewer_expert_ranks(const Request& r) {

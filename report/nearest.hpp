@@ -23,6 +23,9 @@ std::string chunks_of_schedule(const Request& r, Count chunks);
 /// No more chunks of layers than layers: fewer chunks or fewer ranks.
 std::string fewer_chunks(const Request& r, const Pipeline& p);
 
+/// The stated layers of stages, changed from the last stage on until they add up to the model's.
+std::string stage_layers_that_add_up(const Request& r);
+
 /// What gives experts ranks that divide those of all else: fewer ranks of an expert, else of experts, else more
 /// data-parallel ranks.
 std::string fewer_expert_ranks(const Request& r);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calc/roofline.hpp"
+#include "calc/route.hpp"
 #include "calc/run.hpp"
 #include "calc/train.hpp"
 #include "presets/weight_formats.hpp"
@@ -123,20 +124,24 @@ void check_batch(const Request& r) {
       p.global_batch, p.micro_batch, n, nearest));
 }
 
-/// Every group of ranks needs a link that joins it.
+/// Every group of ranks needs a link that joins it. No group may fit into the widest link and yet cross its border.
 void check_links(const Request& r) {
   constexpr std::array groups{std::pair{Group::tensor, "--tp"}, std::pair{Group::context, "--cp"},
                               std::pair{Group::expert, "--ep"}, std::pair{Group::data, "--dp"},
                               std::pair{Group::pipeline, "--pp"}};
   const HardwareCard& h = *r.hardware;
-  for (const auto& [group, option] : groups) {
-    const Count together = ranks(r.layout, group);
-    if (together == 1 || group_link(h.cluster, r.layout, group).bandwidth.value > 0) continue;
+  const auto refuse = [&](Count together, std::string_view option) {
     throw InputError(
         fmt::format("{} states no link that joins {} devices; {}, or give a hardware file that states one "
                     "('llmcalc show {}' prints a start)",
-                    h.name, span(r.layout, group), fewer_joined(r, option), h.name));
-  }
+                    h.name, together, fewer_joined(r, option), h.name));
+  };
+  for (const auto& [group, option] : groups)
+    if (const Count n = span(r.layout, group); n > 1 && joining_link(h.cluster, n).bandwidth.value <= 0)
+      refuse(n, option);
+  for (const auto& [group, option] : groups)
+    if (ranks(r.layout, group) > 1 && group_link(h.cluster, r.layout, group).bandwidth.value <= 0)
+      refuse(devices(r.layout), option);
 }
 
 void check_hardware(const Request& r) {
@@ -248,6 +253,15 @@ std::string_view lacking(const Request& r, const Option& o) {
   return "";
 }
 
+/// A block of layers, or a group, that runs again is one of the model's.
+void check_recomputation(const Request& r) {
+  const Count layers = r.model.arch.layers;
+  if (r.gave("--recompute") && r.plan.recompute == Recompute::full && r.plan.recompute_layers > layers)
+    throw InputError(fmt::format("--recompute {} is about {} layers, and {} has {}; give at most {}:{}, or full",
+                                 recomputation_text(r.plan), r.plan.recompute_layers, r.model.name, layers,
+                                 name(r.plan.recompute_method), layers));
+}
+
 /// Layouts of training alone, in an answer that is about inference too.
 void check_both_halves(const Request& r) {
   const std::string_view how = r.has(part::halves) ? "add --train" : "'llmcalc train' takes it";
@@ -303,6 +317,7 @@ void check(const Request& r, Parts parts) {
   if ((parts & (part::training | part::formulas)) != 0) {
     check_sequence(r);
     check_trained(r);
+    check_recomputation(r);
     check_narrowed(r);
   }
   if ((parts & part::training) != 0) {

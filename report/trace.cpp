@@ -6,9 +6,11 @@
 #include <cmath>
 #include <vector>
 
+#include "calc/route.hpp"
 #include "calc/step_events.hpp"
 #include "report/trace_names.hpp"
 #include "report/trace_text.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {
@@ -25,14 +27,35 @@ std::string arguments(const Task& t) {
   return s + "}";
 }
 
+/// The streams as they are shown. Gathers of weights and reductions of gradients take turns on one stream, and each is
+/// shown at the outermost level that it uses: with --hsdp the former stay inside what holds one copy.
+class ShownStreams {
+ public:
+  ShownStreams(std::span<const TaskStream> streams, Count gather_level) : all_(streams.begin(), streams.end()) {
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      TaskStream s = streams[i];
+      const bool moves = s.lane == Lane::sharing && s.level != gather_level;
+      of_gathers_.push_back(moves ? all_.size() : i);
+      s.level = gather_level;
+      if (moves) all_.push_back(s);
+    }
+  }
+  std::span<const TaskStream> all() const { return all_; }
+  std::size_t of(const Task& t) const { return t.kind == TaskKind::gather_weights ? of_gathers_[t.stream] : t.stream; }
+
+ private:
+  std::vector<TaskStream> all_;
+  std::vector<std::size_t> of_gathers_;  ///< by stream
+};
+
 /// The rows of a trace: one per stream, several for a stream whose tasks take no turns.
 class TraceRows {
  public:
   explicit TraceRows(std::span<const TaskStream> streams) : streams_(streams), rows_(streams.size()) {}
 
-  /// The row of a task, by number among those of its stream: the first that is free.
-  std::size_t of(const Task& t) {
-    std::vector<std::int64_t>& until = rows_[t.stream];
+  /// The row of a task on a stream, by number among those of the stream: the first that is free.
+  std::size_t of(const Task& t, std::size_t stream) {
+    std::vector<std::int64_t>& until = rows_[stream];
     const std::int64_t start = nanoseconds(t.start), end = nanoseconds(t.end);
     const auto row = std::find_if(until.begin(), until.end(), [&](std::int64_t u) { return u <= start; });
     const auto number = static_cast<std::size_t>(row - until.begin());
@@ -61,7 +84,7 @@ class TraceRows {
 struct TracedStep {
   Timeline timeline{};
   PipelineTasks tasks{};
-  Count layers = 0;
+  Count layers = 0, gather_level = 0;
 
   explicit TracedStep(const Request& r) {
     const Cluster& cluster = r.hardware->cluster;
@@ -69,6 +92,9 @@ struct TracedStep {
     const Partition cut = partition(prices, r.plan, r.layout, cluster);
     const Efficiency e = leading(prices);
     layers = whole_model(prices.kinds).layers();
+    gather_level = outermost_level(cluster, r.layout, Group::shard);
+    if (r.model.arch.has_experts())
+      gather_level = std::max(gather_level, outermost_level(cluster, r.layout, Group::expert_data));
     add_step(timeline, tasks, step_seconds(prices, r.plan, r.layout, cluster, cut, e));
   }
   const TaskStream& stream(const Task& t) const { return timeline.streams()[t.stream]; }
@@ -83,7 +109,7 @@ void put_slots(TraceText& text, const TracedStep& step) {
   }
 }
 
-void put_tasks(TraceText& text, const TracedStep& step, TraceRows& rows) {
+void put_tasks(TraceText& text, const TracedStep& step, const ShownStreams& shown, TraceRows& rows) {
   std::vector<const Task*> tasks;
   for (const Task& t : step.timeline.tasks())
     if (t.duration > Seconds()) tasks.push_back(&t);
@@ -91,8 +117,9 @@ void put_tasks(TraceText& text, const TracedStep& step, TraceRows& rows) {
   for (const Task* t : tasks) {
     const TaskStream& s = step.stream(*t);
     const std::int64_t start = nanoseconds(t->start);
-    text.event(task_name(*t, s, step.layers), task_category(*t), {s.rank, rows.thread(t->stream, rows.of(*t))}, start,
-               nanoseconds(t->end) - start, "");
+    const std::size_t stream = shown.of(*t);
+    text.event(task_name(*t, s, step.layers), task_category(*t), {s.rank, rows.thread(stream, rows.of(*t, stream))},
+               start, nanoseconds(t->end) - start, "");
   }
 }
 
@@ -101,15 +128,32 @@ void put_thread(TraceText& text, const TracePlace& at, const std::string& name) 
   text.metadata("thread_sort_index", at, "sort_index", fmt::format("{}", at.thread));
 }
 
+/// Layers of all micro-batches that a trace shows at most: some ten events each, of a hundred bytes.
+constexpr Count most_layers_shown = 2'000'000;
+
+void check_size(const Request& r) {
+  const Count layers = r.model.arch.layers, all = micro_batches(r.plan, r.layout);
+  if (all <= most_layers_shown / layers) return;
+  const Count stages = ranks(r.layout, Group::pipeline);
+  const Count fit = std::max<Count>(1, most_layers_shown / layers / stages) * stages;
+  throw InputError(
+      fmt::format("--trace shows each layer of each micro-batch, and {} micro-batches of {} layers are more than "
+                  "viewers open; give "
+                  "--global-batch {} or less",
+                  all, layers, mul(fit, r.plan.micro_batch, replicas(r.layout))));
+}
+
 }  // namespace
 
 std::string step_trace(const Request& r) {
+  check_size(r);
   const TracedStep step(r);
-  const std::span<const TaskStream> streams = step.timeline.streams();
+  const ShownStreams shown(step.timeline.streams(), step.gather_level);
+  const std::span<const TaskStream> streams = shown.all();
   TraceRows rows(streams);
   TraceText text;
   put_slots(text, step);
-  put_tasks(text, step, rows);
+  put_tasks(text, step, shown, rows);
   const Count stages = ranks(r.layout, Group::pipeline);
   for (Count rank = 0; rank < stages; ++rank) {
     text.metadata("process_name", {rank, 0}, "name", fmt::format("\"stage {} of {}\"", rank + 1, stages));

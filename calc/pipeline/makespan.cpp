@@ -1,6 +1,8 @@
 #include "calc/pipeline/makespan.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
 #include <cmath>
 
 #include "calc/pipeline/bound.hpp"
@@ -23,16 +25,19 @@ class PipelineRun {
     prepare();
   }
   Makespan run();
+  Makespan run_and_write();  ///< and puts the slots of a written order where those of an automatic schedule are
 
  private:
   using Rank = MakespanRoom::Rank;
   using Chunk = MakespanRoom::Chunk;
   using Flow = MakespanRoom::Flow;
   using Station = MakespanRoom::Station;
+  static constexpr Count apart = 8;  // so that ends of a micro-batch lie in different sets of a cache
   static constexpr auto forward = static_cast<std::size_t>(SlotKind::forward);
   static constexpr auto backward = static_cast<std::size_t>(SlotKind::backward);
   static constexpr auto weight = static_cast<std::size_t>(SlotKind::backward_weight);
   void prepare();
+  Count most_unused() const;
   void prepare_rank(Count number);
   void prepare_chunk(ChunkPlace at);
   void place_weights(Rank& rank, SlotKind next, double start);
@@ -60,22 +65,30 @@ class PipelineRun {
   bool whole_;           // nothing is left out
   Count most_kept_ = 0;  // of an automatic schedule
   bool automatic_ = false;
-  Count stride_ = 0;
+  Count kept_ = 0;       // ends of each flow
   double left_out_ = 0;  // seconds of rounds that were left out
 };
 
 void PipelineRun::prepare() {
-  const Count chunks = mul(p_.ranks, p_.chunks), micro_batches = micro_batches_per_direction(p_);
+  const Count chunks = mul(p_.ranks, p_.chunks);
   automatic_ = automatic(p_.schedule);
   most_kept_ = most_chunks_kept(p_);
-  stride_ = micro_batches + 8;  // so that ends of a micro-batch lie in different sets of a cache
-  const auto ends = static_cast<std::size_t>(mul(2, chunks, stride_));
+  kept_ = static_cast<Count>(std::bit_ceil(static_cast<std::uint64_t>(most_unused())));
+  const auto ends = static_cast<std::size_t>(mul(2, chunks, kept_ + apart));
   if (room_.ends_.size() < ends) room_.ends_.resize(ends);
   room_.chunks_.assign(static_cast<std::size_t>(chunks), {});
   room_.spans_.resize(static_cast<std::size_t>(chunks));
   room_.busy_.clear();
   room_.ranks_.resize(static_cast<std::size_t>(p_.ranks));
   for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
+}
+
+/// Micro-batches that a chunk is at most ahead of the next one, in either direction: that of which it has run the
+/// forward and not the gradients of inputs, since these come through the next one. No order runs more forwards ahead of
+/// its gradients than interleaved ones, 2 (P - 1) + (v - 1) P + 1 of all chunks, or ZB-2p and ZB-V, 2P. GPipe, which
+/// does, is not run.
+Count PipelineRun::most_unused() const {
+  return std::min(micro_batches_per_direction(p_), mul(p_.chunks + 2, p_.ranks));
 }
 
 void PipelineRun::prepare_rank(Count number) {
@@ -95,14 +108,15 @@ void PipelineRun::prepare_chunk(ChunkPlace at) {
   const Count number = chunk_index(p_, at);
   const ChunkNode n = chunk_node(p_, t_, at);
   Chunk& c = chunk(number);
-  double* const ends = room_.ends_.data() + 2 * number * stride_;
+  double* const ends = room_.ends_.data() + 2 * number * (kept_ + apart);
   if (n.before != ChunkNode::none) c.forward.from = &chunk(n.before).forward;
   if (n.after != ChunkNode::none) c.backward.from = &chunk(n.after).backward;
   c.forward.latency = n.from_before;
   c.backward.latency = n.from_after;
   c.forward.ready = n.ready;
   c.forward.ends = ends;
-  c.backward.ends = ends + stride_;
+  c.backward.ends = ends + kept_ + apart;
+  c.forward.kept = c.backward.kept = kept_ - 1;
   c.seconds = {n.forward, n.input + n.weight, n.input, n.weight};
   c.paired = n.paired;
 }
@@ -144,7 +158,8 @@ bool PipelineRun::arrives(const Flow& f, double& start) {
   start = std::max(start, f.ready);
   if (f.from == nullptr) return true;
   if (f.from->done <= f.done) return false;
-  start = std::max(start, f.from->ends[f.done] + f.latency);
+  assert(f.from->done - f.done <= f.kept + 1);
+  start = std::max(start, f.from->end(f.done) + f.latency);
   return true;
 }
 
@@ -165,8 +180,8 @@ bool PipelineRun::pass(Rank& rank, At& at) {
       if (!arrives(c.forward, start) || !arrives(other.backward, start)) break;
       clock = start + (c.paired > 0 ? c.paired : c.seconds[forward] + other.seconds[backward]);
       if (c.forward.done == 0) c.first = start;
-      c.forward.ends[c.forward.done++] = clock;
-      other.last = other.backward.ends[other.backward.done++] = clock;
+      c.forward.end(c.forward.done++) = clock;
+      other.last = other.backward.end(other.backward.done++) = clock;
     } else {
       Flow& flow = kind == SlotKind::forward ? c.forward : c.backward;
       if (!arrives(flow, start)) break;
@@ -180,7 +195,7 @@ bool PipelineRun::pass(Rank& rank, At& at) {
         c.last = clock;
       else if (flow.done == 0)
         c.first = start;
-      flow.ends[flow.done++] = clock;
+      flow.end(flow.done++) = clock;
     }
     at.advance();
   }
@@ -230,7 +245,7 @@ bool PipelineRun::all_unused(Visit visit) const {
   for (const Chunk& c : room_.chunks_) {
     for (const Flow* f : {&c.forward, &c.backward})
       for (Count i = f->done; f->from != nullptr && i < f->from->done; ++i)
-        if (!visit(f->from->ends[i])) return false;
+        if (!visit(f->from->end(i))) return false;
   }
   return true;
 }
@@ -348,12 +363,37 @@ Makespan PipelineRun::run() {
   return {total, room_.spans_, room_.busy_};
 }
 
-Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) {
-  return PipelineRun(p, t, room, false).run();
+Makespan PipelineRun::run_and_write() {
+  const Makespan m = run();
+  for (Rank& rank : room_.ranks_) {
+    SlotNumbering numbers(p_);
+    for (OrderCursor at(rank.order, p_); !at.done(); at.advance())
+      rank.slots.push_back(numbers.number(at.kind(), at.chunk(), at.backward_chunk()));
+  }
+  return m;
 }
 
-Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) {
-  return PipelineRun(p, t, room, true).run();
+namespace {
+
+/// The schedule with a written order that stays within the memory of an automatic one; without one the schedule itself.
+Schedule written(Schedule s) {
+  return s == Schedule::zb_1p ? Schedule::zb_h1 : s == Schedule::zb_2p ? Schedule::zb_h2 : s;
 }
+
+Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, bool whole) {
+  Pipeline in_order = p;
+  in_order.schedule = written(p.schedule);
+  if (in_order.schedule == p.schedule) return PipelineRun(p, t, room, whole).run();
+  const Seconds by_order = PipelineRun(in_order, t, room, whole).run().total;
+  const Makespan by_rule = PipelineRun(p, t, room, whole).run();
+  if (by_rule.total <= (1 + 1e-12) * by_order) return by_rule;
+  return PipelineRun(in_order, t, room, whole).run_and_write();
+}
+
+}  // namespace
+
+Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) { return run(p, t, room, false); }
+
+Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) { return run(p, t, room, true); }
 
 }  // namespace llmcalc

@@ -32,13 +32,16 @@ class MakespanRoom {
 
  private:
   friend class PipelineRun;
-  /// What the micro-batches of a chunk do in one direction: forwards, or gradients of inputs.
+  /// What the micro-batches of a chunk do in one direction: forwards, or gradients of inputs. The ends of the last ones
+  /// are kept: of all that another chunk has not used yet.
   struct Flow {
+    double& end(Count micro_batch) const { return ends[micro_batch & kept]; }
     const Flow* from = nullptr;  ///< whose results it takes
     double latency = 0;          ///< of their sends
     double ready = 0;
     Count done = 0;  ///< micro-batches
     double* ends = nullptr;
+    Count kept = 0;  ///< a power of two less 1
   };
   struct Chunk {
     Flow forward{}, backward{};
@@ -72,7 +75,9 @@ class MakespanRoom {
 };
 
 /// Precondition: the pipeline has no flaw, and there is a time for each chunk and boundary.
-/// Afterwards the room holds the slots of an automatic schedule, without the rounds that repeat.
+/// Afterwards the room holds the slots of an automatic schedule, without the rounds that repeat. ZB-1p and ZB-2p may
+/// run every order that stays within their memory, those of ZB-H1 and ZB-H2 among them: where such a one ends sooner
+/// than what the rule for gaps makes, it is theirs.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);
 
 /// The same with no round left out, so that the room holds all slots of an automatic schedule.

@@ -6,6 +6,7 @@
 
 #include "calc/gradient_flow.hpp"
 #include "calc/roofline.hpp"
+#include "calc/route.hpp"
 #include "calc/train.hpp"
 #include "report/explain/merged_terms.hpp"
 #include "report/explain/sum.hpp"
@@ -321,7 +322,7 @@ double step_slowdown(const Setting& s, const Pass& pass) {
 bool is_one_ring(const Setting& s) {
   const Route r = route(s.cluster(), s.layout(), Group::tensor);
   return s.layout().collectives == Collectives::ring && !folds_experts(s.layout()) &&
-         std::count_if(r.ranks.begin(), r.ranks.end(), [](Count n) { return n > 1; }) == 1;
+         std::count_if(r.begin(), r.end(), [](const Meeting& m) { return m.parts > 1; }) == 1;
 }
 
 Pass training_pass(const Plan& p) { return {training_step(p), Phase::training}; }

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "calc/assemble.hpp"
+#include "calc/route.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "calc/exchange.hpp"
 
-#include "calc/cluster.hpp"
+#include "calc/route.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 
@@ -92,7 +92,10 @@ TEST_CASE("a group that no level joins has no link", "[contract][cluster]") {
 
 TEST_CASE("a route says how many ranks meet on each level", "[contract][cluster]") {
   const Cluster c = three_levels();
-  const auto spread = [&](const Layout& l, Group g) { return route(c, l, g).ranks; };
+  const auto spread = [&](const Layout& l, Group g) {
+    const Route r = route(c, l, g);
+    return std::array{r[0].parts, r[1].parts, r[2].parts, r[3].parts};
+  };
   using Ranks = std::array<Count, 4>;
   CHECK(spread({.tp = 8}, Group::tensor) == Ranks{8, 1, 1, 1});
   CHECK(spread({.tp = 32}, Group::tensor) == Ranks{8, 4, 1, 1});

@@ -166,6 +166,10 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
   refused(train + "--recompute selective:norms", "--recompute: expected core, norm, act, mlp or up, got \"norms\"");
   refused(train + "--recompute block:0",
           "--recompute: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  for (const std::string_view method : {"block", "uniform"})
+    refused(train + fmt::format("--recompute {}:99", method),
+            fmt::format("--recompute {0}:99 is about 99 layers, and llama-3-8b has 32; give at most {0}:32, or full",
+                        method));
   refused(train + "--recompute some",
           "--recompute: expected none, selective, selective:MODULES, block:N, uniform:N or full, got \"some\"");
   refused(train + "--precision fp7",
@@ -222,7 +226,10 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   refused(llama + "--pp 64", "--pp 64 x 1 chunks of layers are more than the 32 layers of llama-3-8b; give --pp 32");
   refused(llama + "--pp 4 --stage-layers 8,8,8",
           "--stage-layers has 3 numbers for 4 chunks of layers (--pp x --chunks); give 4");
-  refused(llama + "--pp 4 --stage-layers 8,8,8,9", "--stage-layers add up to 33 layers, and llama-3-8b has 32");
+  refused(llama + "--pp 4 --stage-layers 8,8,8,9",
+          "--stage-layers add up to 33 layers, and llama-3-8b has 32; give 4x8, or leave it out");
+  refused(llama + "--pp 4 --stage-layers 8,20,8,3",
+          "--stage-layers add up to 39 layers, and llama-3-8b has 32; give 8,20,3,1, or leave it out");
   refused(llama + "--gpus 16 --tp 4 --dp 2", "--gpus 16 is not --tp x --cp x --pp x --dp = 8; leave one of them out");
   refused(llama + "--gpus 0", "--gpus: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   refused(llama + "--cp 3",

@@ -131,3 +131,29 @@ TEST_CASE("a trace that cannot be written is one sentence, and leaves nothing ha
   CHECK(test::read_file(path("kept.json")) == "as it was");
   CHECK_FALSE(std::filesystem::exists(path("kept.json.tmp")));
 }
+
+TEST_CASE("a trace that no viewer opens is refused", "[trace]") {
+  const std::string traced_to = " --dp 2 --pp 4 --trace " + path("step.json");
+  test::refused(model + "--global-batch 1e7" + traced_to,
+                "--trace shows each layer of each micro-batch, and 5000000 micro-batches of 12 layers are more than "
+                "viewers open; give --global-batch 333328 or less");
+}
+
+TEST_CASE("gathers and reductions are shown at the level of the network that each uses", "[trace]") {
+  const auto levels = [](const std::string& options, const char* category) {
+    const Traced t = traced("--global-batch 16 --dp 16 --zero 3 " + options);
+    std::map<std::pair<int, int>, std::string> threads;
+    std::set<std::string> shown;
+    for (const json::Value& e : t.events)
+      if (e["name"] == "thread_name") threads[{e["pid"].get<int>(), e["tid"].get<int>()}] = e["args"]["name"];
+    for (const json::Value& e : t.events)
+      if (e["ph"] == "X" && e["cat"] == category) shown.insert(threads[{e["pid"].get<int>(), e["tid"].get<int>()}]);
+    return shown;
+  };
+  using Names = std::set<std::string>;
+  const Names inside{"data parallel, inside a node"}, between{"data parallel, between nodes"};
+  CHECK(levels("--hsdp 8", "gather_weights") == inside);  // a copy lies in a node of 8
+  CHECK(levels("--hsdp 8", "reduce_gradients") == between);
+  CHECK(levels("", "gather_weights") == between);
+  CHECK(levels("--hsdp 16", "gather_weights") == between);
+}

@@ -434,6 +434,20 @@ TEST_CASE("a device without a preset is made from what the row states, and that 
         "no preset is called \"Unheard-of 9000\": a H100 SXM 80GB with 100 GB and its rates times 2.00");
 }
 
+TEST_CASE("a published run has the same number of devices in every node, at least half a node", "[training-case]") {
+  const auto in_a_node = [](const char* device, double memory_gb, Count count) {
+    HardwareSaid said;
+    said.device = device;
+    said.memory_gb = memory_gb;
+    said.count = count;
+    return cluster_of(said, devices_once()).hardware.cluster.levels[0].ranks;
+  };
+  for (const auto& [count, each] :
+       std::array<std::pair<Count, Count>, 6>{{{64, 72}, {72, 72}, {128, 64}, {512, 64}, {2496, 64}, {73, 72}}})
+    CHECK(in_a_node("GB200 (NVL72)", 186, count) == each);
+  CHECK(in_a_node("TPU v4", 32, 6144) == 3072);  // PaLM (arXiv:2204.02311): two pods of 4,096
+}
+
 TEST_CASE("a device without a preset is like those whose kind is a word of its name", "[training-case]") {
   const auto like = [](const char* device) {
     HardwareSaid said;
