@@ -137,8 +137,9 @@ ExchangeTime started_exchange(const Exchange& e, const Layout& layout, const Clu
 }  // namespace
 
 ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, const LinkRates& reached) {
+  if (ranks(layout, e.group) == 1) return {};
   ExchangeTime t = started_exchange(e, layout, cluster, reached);
-  if (ranks(layout, e.group) > 1) t.waits += static_cast<double>(e.messages) * reached.start;
+  t.waits += static_cast<double>(e.messages) * reached.start;
   return t;
 }
 

@@ -167,7 +167,14 @@ class Groups {
 
 }  // namespace
 
-Route route(const Cluster& c, const Layout& l, Group g) { return Groups(c, l, g).route(); }
+/// Most groups lie inside a node, and a search asks for their routes often.
+Route route(const Cluster& c, const Layout& l, Group g) {
+  if (!is_inside(c, l, g)) return Groups(c, l, g).route();
+  const Count n = ranks(l, g);
+  Route r;
+  for (std::size_t i = 0; i < c.levels.size(); ++i) r[i] = i == 0 ? Meeting{n, 1, n} : Meeting{1, n, n};
+  return r;
+}
 
 Count nodes(const Route& r) {
   Count n = 1;

@@ -250,10 +250,8 @@ RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bo
 const ExchangeTime& Links::of_one(const Exchange& e) {
   for (const Kind& k : kinds_)
     if (k.group == e.group && k.op == e.op) return k.one;
-  const Exchange message{.group = e.group, .op = e.op, .messages = 1, .bytes = {}, .routing = e.routing};
-  const Exchange byte{.group = e.group, .op = e.op, .messages = 0, .bytes = Bytes(1), .routing = e.routing};
-  const Seconds waits = exchange_time(message, layout_, cluster_, reached_).waits;
-  return kinds_.push({e.group, e.op, {waits, exchange_time(byte, layout_, cluster_, reached_).transfer}}).one;
+  const Exchange one{.group = e.group, .op = e.op, .messages = 1, .bytes = Bytes(1), .routing = e.routing};
+  return kinds_.push({e.group, e.op, exchange_time(one, layout_, cluster_, reached_)}).one;
 }
 
 Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e) {
