@@ -26,13 +26,14 @@ using import::Family;
 const std::vector<Family>& families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> out;
-    for (const auto group :
-         {import::llama_families,      import::gpt_families,      import::falcon_families, import::gemma_families,
-          import::cohere_families,     import::olmo_families,     import::phi_families,    import::stablelm_families,
-          import::qwen_families,       import::deepseek_families, import::glm_families,    import::mixtral_families,
-          import::llama4_families,     import::minimax_families,  import::mimo_families,   import::delta_families,
-          import::mamba_families,      import::rwkv_families,     import::lfm_families,    import::encoder_families,
-          import::deepseek_v4_families})
+    for (const auto group : {import::llama_families,       import::gpt_families,      import::falcon_families,
+                             import::gemma_families,       import::cohere_families,   import::olmo_families,
+                             import::phi_families,         import::stablelm_families, import::qwen_families,
+                             import::deepseek_families,    import::glm_families,      import::mixtral_families,
+                             import::llama4_families,      import::minimax_families,  import::mimo_families,
+                             import::delta_families,       import::mamba_families,    import::rwkv_families,
+                             import::lfm_families,         import::encoder_families,  import::deepseek_v4_families,
+                             import::nemotron_nas_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();
@@ -164,6 +165,11 @@ std::vector<std::string> caveats(const Config& c, const Arch& a) {
   if (const json::Value* widths = c.find("moe_intermediate_size");
       widths != nullptr && widths->is_array() && c.text("model_type", "").starts_with("ernie4_5_"))
     out.emplace_back("experts for text only: those for images, in the same layers, are not counted");
+  if (const Count empty = c.has("block_configs") ? c.count("num_hidden_layers", 0) - a.layers : 0; empty > 0)
+    out.push_back(
+        fmt::format("{} with neither attention nor MLP, which hold and compute nothing, are left out, so "
+                    "that later ones have lower numbers",
+                    counted(empty, "layer")));
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0 && a.mtp.modules == 0)
     out.push_back(fmt::format("{} beside the model {} not counted", counted(predicted, "multi-token-prediction layer"),
