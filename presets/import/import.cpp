@@ -76,7 +76,7 @@ std::string three_nearest(const std::string& type) {
 
 /// The text model's type inside a composite config that leaves it unsaid: "<outer>_text" unless listed here.
 std::string text_type(const std::string& outer) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> known = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> known = {
       {{"llava llava_next llava_next_video video_llava vipllava", "llama"},
        {"idefics3 smolvlm perception_lm deepseek_vl deepseek_vl_hybrid janus voxtral", "llama"},
        {"mistral3 idefics2", "mistral"},
@@ -85,6 +85,7 @@ std::string text_type(const std::string& outer) {
        {"aya_vision cohere2_vision", "cohere2"},
        {"granite_speech", "granite"},
        {"lfm2_vl", "lfm2"},
+       {"mllama", "mllama_text_model"},
        {"fuyu", "persimmon"},
        {"deepseek_vl_v2", "deepseek_v2"}}};
   for (const auto& [outers, text] : known)
@@ -170,6 +171,11 @@ std::vector<std::string> caveats(const Config& c, const Arch& a) {
         fmt::format("{} with neither attention nor MLP, which hold and compute nothing, are left out, so "
                     "that later ones have lower numbers",
                     counted(empty, "layer")));
+  if (c.text("model_type", "") == "mllama_text_model")
+    out.push_back(
+        fmt::format("{} that read images alone count beside the text model: a text without images skips "
+                    "them, so later layers have lower numbers; what they cache of an image is not counted",
+                    counted(static_cast<Count>(import::image_layers(c).size()), "layer")));
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0 && a.mtp.modules == 0)
     out.push_back(fmt::format("{} beside the model {} not counted", counted(predicted, "multi-token-prediction layer"),

@@ -55,7 +55,8 @@ Tower around(const Sizes& s, const Tally& block) {
   return {Tally(patch_embedding(s, false)).copies(s.depth, block).numbers(s.h).copies(1, merger(s)).total(), s.out};
 }
 
-/// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel.
+/// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel; qwen2_5_omni/, whose queries, keys
+/// and values have matrices of their own.
 Tower qwen2_5_vl(const Config& v) {
   const Sizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
@@ -132,6 +133,8 @@ std::vector<Composite> qwen_composites() {
           {"qwen2_5_vl", "qwen2_5_vl", true},
           {"qwen3_vl qwen3_vl_moe", "qwen3_vl", true},
           {"qwen3_5 qwen3_5_moe", "qwen3_5", true},
+          {"qwen2_5_omni qwen2_5_omni_thinker", "qwen2_5_vl", true},
+          {"qwen3_omni_moe qwen3_omni_moe_thinker", "qwen3_vl", true},
           {"exaone4_5", "exaone4_5_vision", true},
           {"glm4v glm4v_moe", "glm4v", true}};
 }
