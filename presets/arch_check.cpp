@@ -295,8 +295,8 @@ void check_first_norm(const Arch& a, const Check& check) {
   if (a.first_norm) return;
   const LayerKind& first = layer_kinds(a).kinds[0];
   const bool before = a.norm_placement == NormPlacement::pre || a.norm_placement == NormPlacement::both;
-  check.that(a.block == BlockKind::serial && before && a.streams == 1 && a.residual_block == 0 &&
-                 a.mtp.modules == 0 && !a.mixer(first.mixer).is_empty(),
+  check.that(a.block == BlockKind::serial && before && a.streams == 1 && a.residual_block == 0 && a.mtp.modules == 0 &&
+                 !a.mixer(first.mixer).is_empty(),
              "the norm's \"first\" is false: that is for serial blocks on one residual stream with norms before their "
              "sub-layers, whose first layer has a mixer, without modules for further tokens; leave it out");
 }

@@ -160,22 +160,35 @@ std::string defaults_taken(const Config& c, const Arch& a) {
   return out;
 }
 
+bool reads_images_in_layers(const Config& c) { return c.text("model_type", "") == "mllama_text_model"; }
+
+/// Layers of the config that are none of the text model's (Llama 3.2, Nemotron-NAS).
+Count layers_left_out(const Config& c, const Arch& a) {
+  if (reads_images_in_layers(c)) return static_cast<Count>(import::image_layers(c).size());
+  return c.has("block_configs") ? c.count("num_hidden_layers", a.layers) - a.layers : 0;
+}
+
+void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes) {
+  if (layers <= 0) return;
+  if (reads_images_in_layers(c))
+    notes.push_back(
+        fmt::format("{} that read images alone count beside the text model: a text without images skips "
+                    "them, so later layers have lower numbers; what they cache of an image is not counted",
+                    counted(layers, "layer")));
+  else
+    notes.push_back(
+        fmt::format("{} with neither attention nor MLP, which hold and compute nothing, are left out, so "
+                    "that later ones have lower numbers",
+                    counted(layers, "layer")));
+}
+
 /// Notes on parts that are not counted, and on defaults of the family that were used.
 std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
   if (const json::Value* widths = c.find("moe_intermediate_size");
       widths != nullptr && widths->is_array() && c.text("model_type", "").starts_with("ernie4_5_"))
     out.emplace_back("experts for text only: those for images, in the same layers, are not counted");
-  if (const Count empty = c.has("block_configs") ? c.count("num_hidden_layers", 0) - a.layers : 0; empty > 0)
-    out.push_back(
-        fmt::format("{} with neither attention nor MLP, which hold and compute nothing, are left out, so "
-                    "that later ones have lower numbers",
-                    counted(empty, "layer")));
-  if (c.text("model_type", "") == "mllama_text_model")
-    out.push_back(
-        fmt::format("{} that read images alone count beside the text model: a text without images skips "
-                    "them, so later layers have lower numbers; what they cache of an image is not counted",
-                    counted(static_cast<Count>(import::image_layers(c).size()), "layer")));
+  add_left_out(c, layers_left_out(c, a), out);
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0 && a.mtp.modules == 0)
     out.push_back(fmt::format("{} beside the model {} not counted", counted(predicted, "multi-token-prediction layer"),
@@ -232,6 +245,7 @@ ModelCard import_text(const Config& c) {
     c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch);
+  card.renumbered = layers_left_out(c, card.arch) > 0;
   take_class(card, c);
   card.unknown_keys = c.suspicious();
   return card;

@@ -13,6 +13,7 @@
 namespace llmcalc::import {
 
 Count colours(const Config& v) {
+  v.ignore({"num_channels", "in_channels", "in_chans"});  // configs of Qwen's omni models have two
   for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
     if (v.has(key)) return v.size(key, 3);
   return 3;

@@ -11,6 +11,7 @@ struct Hearing {
   Count d, layers, m, bins, out;
 };
 Hearing hearing(const Config& c) {
+  c.ignore({"max_source_positions", "n_window", "n_window_infer", "conv_chunksize"});
   return {c.size("d_model", 1280), c.size({"encoder_layers", "num_hidden_layers"}, 32), c.size("encoder_ffn_dim", 5120),
           c.size("num_mel_bins", 128), c.size("output_dim", 3584)};
 }
@@ -20,7 +21,6 @@ Hearing hearing(const Config& c) {
 /// bias on keys; ln_post 2 d; proj (out, d) with bias.
 Tower qwen2_5_omni(const Config& c) {
   const Hearing s = hearing(c);
-  c.ignore({"max_source_positions"});
   return {Tally()
               .linear(mul(s.bins, 3), s.d)
               .linear(mul(s.d, 3), s.d)
@@ -38,7 +38,6 @@ Tower qwen2_5_omni(const Config& c) {
 Tower qwen3_omni(const Config& c) {
   const Hearing s = hearing(c);
   const Count w = c.size("downsample_hidden_size", 480);
-  c.ignore({"max_source_positions"});
   return {Tally()
               .linear(9, w)
               .copies(2, Tally().linear(mul(w, 9), w))
@@ -87,6 +86,7 @@ Count lfm2_vl(const Joint& j) {
 /// hf idefics3/modeling_idefics3.py, Idefics3VisionTransformer, and smolvlm/: positions of a square image, no head.
 Tower idefics3(const Config& v) {
   const Count h = v.size("hidden_size", 1152), m = v.size("intermediate_size", 3072);
+  v.ignore({"size", "max_image_size", "use_base_siglip"});
   return {siglip_body(v, h, m, side(v, "patch_size", 32), patches(v, 224, 32)).total(), h};
 }
 /// Idefics3Connector, SmolVLMConnector: s^2 rows side by side, a matrix without bias.

@@ -59,6 +59,7 @@ Tower around(const Sizes& s, const Tally& block) {
 /// and values have matrices of their own.
 Tower qwen2_5_vl(const Config& v) {
   const Sizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
+  v.ignore({"embed_dim"});
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
 }
 
@@ -85,6 +86,7 @@ Tower with_deepstack(const Config& v, Count mergers) {
           s.out};
 }
 Tower qwen3_vl(const Config& v) {
+  v.ignore({"apply_vit_abs_pos_embed"});
   constexpr std::string_view key = "deepstack_visual_indexes";  // absent: layers 8, 16 and 24
   return with_deepstack(v, v.has(key) ? static_cast<Count>(v.counts(key).size()) : 3);
 }

@@ -147,7 +147,7 @@ TEST_CASE("Llama 3.2's layers for images are no layers of its text model, and ra
   CHECK(card.arch.layers == 32);
   CHECK(parameters(card.arch).total == 8030261248);  // Llama 3.1 8B
   CHECK(parameters(card.arch).total + card.towers.total() == 10642941475);
-  CHECK(card.towers.cut_bytes() == Bytes(2 * 1744930832));
+  CHECK(card.towers.cut_bytes() == Bytes(Count{2} * 1744930832));
   CHECK_THAT(card.caveats.back(), Catch::StartsWith("8 layers that read images alone"));
   CHECK(read_model_file(model_file_json(card), "a file").towers == card.towers);
   const auto refused = [&](const json::Value& layers) {
