@@ -130,7 +130,7 @@ Arch nemotron_nas(const Config& c, const Defaults& d) {
 }  // namespace
 
 std::vector<Family> nemotron_nas_families() {
-  return {{"nemotron-nas", nemotron_nas, {80, 8192, 64, 0, 0, 28672, 128256, 131072}}};
+  return {{"nemotron-nas", nemotron_nas, {80, 8192, 64, 0, 0, 0, 128256, 131072}}};
 }
 
 }  // namespace llmcalc::import
