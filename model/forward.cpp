@@ -305,17 +305,20 @@ Named pooled(Pass& p, const Value& x) {
   return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
 }
 
+/// The final norm, of every token or of one of each sequence.
+Value final_norm(Pass& p, Value x, std::optional<Count> token) {
+  const Arch& a = p.arch();
+  const Step& s = p.step();
+  if (!token || x.rows == s.sequences) return norm(p, "head.norm", std::move(x));
+  const Norm one{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
+  return p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
+}
+
 /// Norm and logits, of every token or of one of each sequence.
 Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
   const Arch& a = p.arch();
-  const Step& s = p.step();
   p.look_at(token);
-  if (normed && token && x.rows != s.sequences) {
-    const Norm one{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
-    x = p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
-  } else if (normed) {
-    x = norm(p, "head.norm", std::move(x));
-  }
+  if (normed) x = final_norm(p, std::move(x), token);
   if (a.embedding_width != a.hidden) x = p.linear("head.project", std::move(x));
   return p.logits("head.logits", std::move(x));
 }
@@ -338,7 +341,7 @@ Value head(Pass& p, Value x) {
   if (a.head.pooler) p.judge(first.op, first.value);
   if (a.residual_block > 0) x = p.mix("head.mix", std::move(x), true);
   if (a.head.kind != HeadKind::masked_token) return logits(p, std::move(x), a.final_norm, token);
-  if (a.final_norm) x = norm(p, "head.norm", std::move(x));
+  if (a.final_norm) x = final_norm(p, std::move(x), token);
   x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
   return logits(p, norm(p, "head.transform_norm", std::move(x)), false, token);
 }
