@@ -70,7 +70,7 @@ inline constexpr auto choices<Activation> =
 
 enum class HeadKind : std::uint8_t {
   next_token,    ///< logits of every position: vocabulary x hidden
-  masked_token,  ///< the same behind a dense layer with bias, the activation and a norm (BERT)
+  masked_token,  ///< the same behind a dense layer, the activation and a norm (BERT)
   none           ///< no logits: an encoder or a decoder whose result is used as it is (embeddings of texts)
 };
 template <>
@@ -84,7 +84,7 @@ enum class Position : std::uint8_t {
   sinusoidal,
   rope,
   alibi,
-  relative  ///< a learned number per head and range of distances, added to the scores; a table per stack (T5)
+  relative  ///< a learned number per head and range of distances, added to the scores; a table per stack (T5) or layer
 };
 template <>
 inline constexpr auto choices<Position> = std::array{
@@ -133,10 +133,13 @@ struct LayerMlp {
   LayerSet layers;
   constexpr bool operator==(const LayerMlp&) const = default;
 };
+/// The most lists of such layers (Nemotron Ultra has MLPs of 12 widths).
+inline constexpr std::size_t most_mlps = 15;
 
 /// The head: logits, and what an encoder makes of the first token of a sequence.
 struct ModelHead {
   HeadKind kind = HeadKind::next_token;
+  bool transform_bias = true;  ///< of a masked token's dense layer
   bool pooler = false;         ///< a dense layer with bias and tanh: hidden x hidden (BERT)
   bool sentence_pair = false;  ///< two logits of the pooler's result: whether the second sentence follows the first
   constexpr bool operator==(const ModelHead&) const = default;
@@ -178,7 +181,7 @@ struct Arch : Mixer {
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;
   Count mlp_width = 0;  ///< 0 where no layer has a dense MLP of that width
-  InPlace<LayerMlp, 2> mlps;
+  InPlace<LayerMlp, most_mlps> mlps;
   bool mlp_bias = false;
   bool mlp_shift = false;  ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
                            ///< shares (RWKV)
@@ -195,12 +198,15 @@ struct Arch : Mixer {
   NormPlacement norm_placement = NormPlacement::pre;
   Count norms_per_layer = 2;  ///< 2 pre or post, 4 both; a parallel block has 1 or 2, a shortcut block 4
   bool final_norm = true, embedding_norm = false;
+  bool first_norm =
+      true;  ///< false: none before the mixer of the first layer, which reads the embedding's (ModernBERT)
 
   Count token_types = 0;  ///< rows of a table of segments, added to the embedding (BERT)
 
   Position position = Position::rope;
-  Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2); of relative
-                            ///< positions: ranges of distances
+  Count position_rows = 0;       ///< rows of the learned position table: the context, or more (OPT: + 2); of relative
+                                 ///< positions: ranges of distances
+  bool layer_distances = false;  ///< of relative positions: a table in every layer, none of the stack's (uMT5)
 
   Count residual_block = 0;   ///< every sub-layer, and the head, reads a mix of the residual stream and of those that
                               ///< began the blocks of so many layers before, by a learned vector under a norm: 2 hidden

@@ -100,8 +100,10 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .bidirectional = a.bidirectional,
                        .relative = b.arch().position == Position::relative,
                        .selection = a.indexer.selection()};
-  const TensorId chosen = chosen_keys(b, x, no_tensor);
-  const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v, chosen}));
+  Inputs in{r.q, r.k, r.v};
+  for (const TensorId t : {chosen_keys(b, x, no_tensor), layer_distances(b)})
+    if (t != no_tensor) in.push(t);
+  const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, in));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
 }
@@ -263,8 +265,8 @@ TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, T
   const Arch& a = b.arch();
   if (a.hyper_connected()) return streamed_layer(b, names, c, x, f);
   const NormPlacement p = a.norm_placement;
-  const bool before = p == NormPlacement::pre || p == NormPlacement::both;
   const bool first = x == block_input;
+  const bool before = (p == NormPlacement::pre || p == NormPlacement::both) && !(first && b.kind().bare);
   TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, first), b.tokens()) : x);
   if (p == NormPlacement::output || p == NormPlacement::both) y = b.norm(names.post_norm, y, b.tokens());
   b.dropout(names.dropout, c, y, b.tokens());

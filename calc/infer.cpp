@@ -53,7 +53,7 @@ BothSeconds DecodeSteps::seconds(Count context) const {
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
   const DecodeSteps steps(arch, plan, layout, cluster);
   const Prices prompt = price_prefill(arch, plan, layout, cluster.device, plan.prompt);
-  InferEstimate e{.memory = inference_memory(prompt, steps.workspace(), plan, cluster.device.achieved.overhead),
+  InferEstimate e{.memory = inference_memory(prompt, steps.workspace(), plan, layout, cluster.device.achieved.overhead),
                   .prefill = assemble_pass(prompt, plan, layout, cluster),
                   .middle = steps.at(plan.prompt + plan.generate / 2),
                   .first = steps.at(plan.prompt + 1),

@@ -84,6 +84,7 @@ template <typename Visit>
 void for_each_unlike(const Arch& a, const Visit& visit) {
   const LayerSet all = LayerSet::all(a.layers), sources = kv_sources(a);
   const LayerSet openers = a.residual_block > 0 ? LayerSet::every(0, a.residual_block, a.layers) : LayerSet();
+  const LayerSet bare = a.first_norm ? LayerSet() : LayerSet::all(1);
   for (std::size_t mixer = 0; mixer <= a.mixers.size(); ++mixer) {
     const LayerSet mixed = layers_of(a.mixers, mixer, all);
     for (unsigned bits = 0; bits < (mixer == 0 ? 4U : 1U); ++bits) {
@@ -101,7 +102,10 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
         kind.hands_on_kv = marks & 2U;
         kind.opens_block = marks & 4U;
         const LayerSet marked = alike.filtered(last, kind.closes_encoder).filtered(sources, kind.hands_on_kv);
-        for_each_mlp(a, kind, marked.filtered(openers, kind.opens_block), visit);
+        for (const bool is_bare : {false, true}) {
+          kind.bare = is_bare;
+          for_each_mlp(a, kind, marked.filtered(openers, kind.opens_block).filtered(bare, is_bare), visit);
+        }
       }
     }
   }

@@ -16,6 +16,7 @@ struct LayerKind {
   bool closes_encoder = false;  ///< the encoder's last: its norm follows
   bool hands_on_kv = false;     ///< later layers read its keys and values; of a recurrence its values
   bool opens_block = false;     ///< the residual stream starts again here, and its input is saved (mixed_residual.hpp)
+  bool bare = false;            ///< no norm before its mixer: the first layer of a model without (Arch::first_norm)
   bool reads_kv = false;        ///< it reads those of the last layer before it that hands on its own and has its reach
   std::uint8_t mixer = 0;       ///< number of its mixer (Arch::mixer)
   Count mlp_width = 0;          ///< of its dense MLP, beside experts too; 0: it has none
@@ -30,8 +31,8 @@ struct LayerKind {
   constexpr bool hands_on() const { return hands_on_kv || closes_encoder || opens_block; }
 };
 
-/// The most kinds of layer that differ in what they do (check_arch refuses more).
-inline constexpr std::size_t most_unlike = 8;
+/// The most kinds of layer that differ in what they do (check_arch refuses more); Nemotron Ultra has 15.
+inline constexpr std::size_t most_unlike = 24;
 /// The most kinds of layer: those, each in up to two parts by the format of its products and three by what is trained,
 /// and the lowest trained layer.
 inline constexpr std::size_t most_kinds = 6 * most_unlike + 2;

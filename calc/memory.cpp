@@ -247,8 +247,15 @@ Memory training_memory(const Prices& prices, const Plan& plan, const Layout& lay
   return stage_memory(prices, plan, layout, {&all, 1}, process);
 }
 
-Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process) {
-  Memory m{.weights = weights_bytes(prefill, plan.weight_precision), .towers = plan.towers, .process = process};
+Bytes tower_bytes(const Plan& plan, const Layout& layout) {
+  return plan.towers + Bytes(ceil_div(plan.cut_towers.value, ranks(layout, Group::tensor)));
+}
+
+Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, const Layout& layout,
+                        Bytes process) {
+  Memory m{.weights = weights_bytes(prefill, plan.weight_precision),
+           .towers = tower_bytes(plan, layout),
+           .process = process};
   m.parameters = sum_of(prefill, [](const LayerPrice& row) { return row.learned; }).total;
   if (plan.kv_cache) m.kv_cache = plan.batch * cache_bytes(prefill, add(plan.prompt, plan.generate));
   const Bytes weights = host_weights_bytes(prefill, plan), cache = share_of(m.kv_cache, plan.offload.cache);
@@ -294,7 +301,7 @@ Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout,
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes process) {
   const Prices last = price_last(arch, plan, layout, {});
   const Prices prompt = price_prefill(arch, plan, layout, {}, plan.prompt);
-  return inference_memory(prompt, pass_workspace(last), plan, process);
+  return inference_memory(prompt, pass_workspace(last), plan, layout, process);
 }
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout) {
   return cache_bytes(price_holdings(arch, plan, layout), context);

@@ -138,8 +138,11 @@ Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout 
 /// Memory of the generation of batch sequences, the cache full: prompt + generate tokens. What is offloaded is in
 /// `host` and not on the device; the tensors on their way are not counted. Towers are loaded with the model, whole on
 /// every rank; what they compute is left out, since prompts are text.
-Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process = {});
+Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, const Layout& layout,
+                        Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
+/// Bytes of one rank's towers, those that its ranks cut among them.
+Bytes tower_bytes(const Plan& plan, const Layout& layout);
 
 /// Peak bytes that an inference pass holds besides weights and cache.
 Bytes pass_workspace(const Prices& pass);

@@ -115,13 +115,16 @@ struct Latent {
 };
 
 /// The tokens that a token attends to, counted from 0: all up to itself, the last `tokens` (a sliding window,
-/// arXiv:2004.05150), or those in its own chunk of `tokens` (hf llama4/modeling_llama4.py).
+/// arXiv:2004.05150), or those in its own chunk of `tokens` (hf llama4/modeling_llama4.py). In a layer that sees both
+/// ways a window has the token in its middle: `tokens` is odd, and side() of them are on each side.
 template <typename Int>
 struct ReachOf {
   Int tokens = 0;  ///< 0: all
   bool chunked = false;
   constexpr bool operator==(const ReachOf&) const = default;
   constexpr bool limited() const { return tokens > 0; }
+  /// Tokens that a window which sees both ways has on each side.
+  constexpr Int side() const { return tokens / 2; }
   /// The first token that token t sees.
   constexpr Int first(Int t) const {
     if (tokens <= 0) return 0;

@@ -61,7 +61,7 @@ struct Attention {
   bool ring = false;           ///< keys and values of the other ranks pass by, one rank's at a time
   bool shared_kv = false;      ///< keys and values are those of another layer, which caches them
   bool hands_on_kv = false;    ///< later layers read its keys and values, too
-  bool bidirectional = false;  ///< every query sees all keys
+  bool bidirectional = false;  ///< every query sees all keys, or under a window those on both sides of it
   bool cross = false;          ///< keys and values are of the encoder's tokens, and cached once
   bool relative = false;       ///< a number per head and pair is added to the scores, the same in every sequence
   Selection selection{};       ///< of the keys in reach, or of the pooled ones: what an indexer chose

@@ -47,7 +47,17 @@ Count pooled_pairs(Count queries, Count past, const Pairs& p) {
 }
 }  // namespace
 
+namespace {
+/// Twice the pairs of n tokens that see `side` tokens on each side of them: the first and the last ones see fewer.
+Count twice_pairs_of_both_sides(Count n, Count side) {
+  const Count most = std::min(side, n - 1);
+  return mul(2, mul(n, add(mul(2, most), 1)) - mul(most, most + 1));
+}
+}  // namespace
+
 Count twice_pairs(Count queries, Count past, const Pairs& p) {
+  if (p.both_ways)
+    return p.reach.limited() ? twice_pairs_of_both_sides(queries, p.reach.side()) : mul(2, queries, add(past, queries));
   if (p.pooled == 0 && p.selection.chooses()) return twice_chosen_pairs(queries, past, p.selection, p.convention);
   const Count near = p.pooled_alone ? 0 : twice_pairs(queries, past, p.reach, p.convention);
   return p.pooled == 0 ? near : add(near, mul(2, pooled_pairs(queries, past, p)));

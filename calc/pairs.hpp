@@ -21,6 +21,7 @@ struct Pairs {
   Selection selection{};
   Count pooled = 0;
   bool pooled_alone = false;
+  bool both_ways = false;  ///< tokens see later ones: all pairs, or of a window those on both sides; one convention
 };
 Count twice_pairs(Count queries, Count past, const Pairs& pairs);
 

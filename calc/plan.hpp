@@ -191,7 +191,8 @@ struct Plan {
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
   bool kv_cache = true;
-  Bytes towers{};  ///< weights of towers for images and sounds, which lie beside the model on every rank
+  Bytes towers{};      ///< weights of towers for images and sounds, which lie beside the model on every rank
+  Bytes cut_towers{};  ///< of layers beside the model, which tensor-parallel ranks cut (Llama 3.2's for images)
   Mla mla = Mla::automatic;
   NarrowParts multiplied =
       NarrowParts::all();  ///< whose products are in `precision`, where that has fewer than 16 bits

@@ -8,6 +8,7 @@
 #include <array>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "calc/cluster.hpp"
 #include "calc/exchange.hpp"
@@ -124,7 +125,7 @@ inline constexpr std::size_t most_rows = most_kinds + 5;
 
 /// A model under a plan and a layout: rows in the order of the model.
 struct Prices {
-  InPlace<LayerPrice, most_rows> rows;
+  std::vector<LayerPrice> rows;
   LayerKinds kinds;
   WholeFlops whole;        ///< of all layers
   ComponentBytes weights;  ///< of all layers of the rank, in the components' formats
@@ -134,7 +135,7 @@ struct Prices {
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
   const LayerPrice& head() const { return rows[1 + kinds.size]; }
   /// A module's input, layer and head; nothing where the plan has no modules. They lie with the head.
-  std::span<const LayerPrice> mtp() const { return {rows.begin() + 2 + kinds.size, rows.end()}; }
+  std::span<const LayerPrice> mtp() const { return std::span(rows).subspan(2 + kinds.size); }
 };
 
 /// Prices of one micro-batch of training.

@@ -20,6 +20,10 @@ struct Pass::CoreKept {
 
 namespace {
 
+/// Whether the last input is what the layer's own table of relative positions adds to the scores; q, k and v are the
+/// first three.
+bool reads_own_distances(const Attention& s, const std::vector<Value>& in) { return s.relative && in.size() > 3; }
+
 std::vector<Tensor> tensors(const std::vector<Value>& in) {
   std::vector<Tensor> data;
   for (const Value& v : in) data.push_back(v.data);
@@ -102,9 +106,10 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
     run(op, s, Direction::recompute, [&] { backend_.attention(s, reading(held), how, d, k.view(), out->data()); });
     return k;
   };
+  const bool own_numbers = reads_own_distances(s, in);
   const Value added = s.relative ? distances() : Value();
   const std::function<void(const CoreKept&)> rule = [this, op, s, l, reading, how, d, held, slots, o, added,
-                                                     out = y.slot](const CoreKept& k) {
+                                                     own_numbers, out = y.slot](const CoreKept& k) {
     const Tensor dy = taken(out);
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -115,6 +120,7 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
     const Tensor scratch =
         how == AttentionImpl::naive ? arena_.make(Purpose::activations, op, k.probabilities->bytes()) : nullptr;
     AttentionInputs to = inputs(op, l, gradients);
+    void* const numbers = own_numbers ? data(gradients.back()) : added.slot ? data(added.slot->gradient) : nullptr;
     const AttentionGradients g{.q = to.q,
                                .q_rope = to.q_rope,
                                .k = to.k,
@@ -123,7 +129,7 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
                                .pooled = to.pooled,
                                .add_keys = s.shared_kv || s.hands_on_kv,
                                .sinks = sum(weight(op, "sinks")),
-                               .relative = added.slot ? data(added.slot->gradient) : nullptr};
+                               .relative = numbers};
     run(op, s, Direction::backward, [&] {
       backend_.attention_gradient(s, reading(held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
     });
@@ -141,11 +147,12 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
   const Tensor read_chosen = std::move(chosen);
-  const ReadInputs reading = [this, op, l, numbers = relative(s), chosen = read_chosen,
+  const ReadInputs reading = [this, op, l, numbers = relative(s), own = reads_own_distances(s, in),
+                              chosen = read_chosen,
                               indices = s.selection.indices(s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys)](
                                  const std::vector<Tensor>& data) {
     AttentionInputs read = inputs(op, l, data);
-    read.relative = numbers;
+    read.relative = own ? RelativeInputs{.numbers = data.back()->data()} : numbers;
     read.chosen = chosen ? static_cast<const ChosenIndex*>(chosen->data()) : nullptr;
     read.indices = indices;
     return read;

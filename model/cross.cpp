@@ -80,14 +80,20 @@ void Pass::dropout_stacks(std::string_view op, Stacks& x) {
 
 // ---- distances: a row of the table for every query and key, the same in all sequences
 
+namespace {
+std::vector<std::int64_t> distance_rows(const DistanceRanges& ranges, Count queries) {
+  std::vector<std::int64_t> rows;
+  for (Count i = 0; i < queries; ++i)
+    for (Count j = 0; j < queries; ++j) rows.push_back(ranges.of(j - i));
+  return rows;
+}
+}  // namespace
+
 void Pass::make_distances(std::string_view op, bool encoder) {
   const Step s = half_step(arch_, whole_, encoder);
   if (whole_.past > 0 || s.queries == 0) return;  // a decoding step's core reads the table
   Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
-  const DistanceRanges ranges{table.shape.out, numerics().farthest, encoder};
-  std::vector<std::int64_t> rows;
-  for (Count i = 0; i < s.queries; ++i)
-    for (Count j = 0; j < s.queries; ++j) rows.push_back(ranges.of(j - i));
+  std::vector<std::int64_t> rows = distance_rows({table.shape.out, numerics().farthest, encoder}, s.queries);
   const Lookup shape{static_cast<Count>(rows.size()), table.shape.out, table.shape.in};
   Value& y = distances_[encoder ? 0 : 1] = make(op, shape.tokens, shape.width);
   forward(op, shape, [&] { look_up(op, shape, {rows.data()}, {}, table, y); });
@@ -99,12 +105,28 @@ void Pass::make_distances(std::string_view op, bool encoder) {
   });
 }
 
+Value Pass::own_distances(std::string_view op) {
+  if (!arch_.layer_distances || whole_.past > 0) return {};
+  Parameter& table = matrix(op);
+  std::vector<std::int64_t> rows =
+      distance_rows({table.shape.out, numerics().farthest, mixer().bidirectional}, step_.queries);
+  const Lookup shape{static_cast<Count>(rows.size()), table.shape.out, table.shape.in};
+  Value y = make(op, shape.tokens, shape.width);
+  forward(op, shape, [&] { look_up(op, shape, {rows.data()}, {}, table, y); });
+  if (flows_from(table, y))
+    remember(op, shape, [this, op, shape, rows = std::move(rows), &table, out = y.slot] {
+      look_up_gradient(op, shape, {rows.data()}, {}, table, out);
+    });
+  return y;
+}
+
 RelativeInputs Pass::relative(const Attention& s) {
   if (!s.relative) return {};
   const bool encoder = mixer().bidirectional;
   if (const Value& all = distances(); all.data) return {.numbers = all.data->data()};
+  const char* const of_stack = encoder ? "embedding.encoder_distances.weight" : "embedding.distances.weight";
   const Parameter* table =
-      weights_.find(-1, encoder ? "embedding.encoder_distances.weight" : "embedding.distances.weight");
+      arch_.layer_distances ? weights_.find(layer_, "attn.distances.weight") : weights_.find(-1, of_stack);
   return {.numbers = value(table), .is_table = true, .ranges = {table->shape.out, numerics().farthest, encoder}};
 }
 

@@ -144,7 +144,8 @@ Value sub_layer(Pass& p, const std::array<const char*, 4>& names, const StreamNa
   if (p.arch().hyper_connected()) return streamed_layer(p, streams, names, std::move(x), f);
   if (p.arch().residual_block > 0) return mixed_layer(p, streams, names, std::move(x), f);
   const NormPlacement place = p.arch().norm_placement;
-  const bool before = place == NormPlacement::pre || place == NormPlacement::both;
+  const bool bare = p.kind().bare && &streams == &attention_streams;
+  const bool before = (place == NormPlacement::pre || place == NormPlacement::both) && !bare;
   Value y = f(p, before ? norm(p, names[0], x) : x);
   if (place == NormPlacement::output || place == NormPlacement::both) y = norm(p, names[1], std::move(y));
   p.dropout(names[2], y);
@@ -254,7 +255,7 @@ Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
 
 /// What relative positions add to the scores of each stack.
 void make_distances(Pass& p) {
-  if (p.arch().position != Position::relative) return;
+  if (p.arch().position != Position::relative || p.arch().layer_distances) return;
   if (p.arch().bidirectional) p.make_distances("embedding.encoder_distances", true);
   if (!p.arch().is_encoder()) p.make_distances("embedding.distances", false);
 }
@@ -304,17 +305,20 @@ Named pooled(Pass& p, const Value& x) {
   return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
 }
 
+/// The final norm, of every token or of one of each sequence.
+Value final_norm(Pass& p, Value x, std::optional<Count> token) {
+  const Arch& a = p.arch();
+  const Step& s = p.step();
+  if (!token || x.rows == s.sequences) return norm(p, "head.norm", std::move(x));
+  const Norm one{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
+  return p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
+}
+
 /// Norm and logits, of every token or of one of each sequence.
 Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
   const Arch& a = p.arch();
-  const Step& s = p.step();
   p.look_at(token);
-  if (normed && token && x.rows != s.sequences) {
-    const Norm one{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
-    x = p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
-  } else if (normed) {
-    x = norm(p, "head.norm", std::move(x));
-  }
+  if (normed) x = final_norm(p, std::move(x), token);
   if (a.embedding_width != a.hidden) x = p.linear("head.project", std::move(x));
   return p.logits("head.logits", std::move(x));
 }
@@ -336,11 +340,10 @@ Value head(Pass& p, Value x) {
   }
   if (a.head.pooler) p.judge(first.op, first.value);
   if (a.residual_block > 0) x = p.mix("head.mix", std::move(x), true);
-  if (a.head.kind == HeadKind::masked_token) {
-    x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
-    x = norm(p, "head.transform_norm", std::move(x));
-  }
-  return logits(p, std::move(x), a.final_norm, token);
+  if (a.head.kind != HeadKind::masked_token) return logits(p, std::move(x), a.final_norm, token);
+  if (a.final_norm) x = final_norm(p, std::move(x), token);
+  x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
+  return logits(p, norm(p, "head.transform_norm", std::move(x)), false, token);
 }
 
 /// Layers in groups, of which only the first one's input is kept (Megatron-LM's uniform recomputation).

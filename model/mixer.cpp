@@ -104,8 +104,9 @@ Value grouped_attention(Pass& p, Value x) {
                           .alibi = p.arch().position == Position::alibi};
   KeysAndValues kv = m.shared_kv ? p.given() : KeysAndValues{std::move(r.k), std::move(r.v)};
   if (core.hands_on_kv) p.hand_on(kv.k, kv.v);
-  Value o =
-      p.attention("attn.core", core, layout, {std::move(r.q), std::move(kv.k), std::move(kv.v)}, std::move(chosen));
+  std::vector<Value> in{std::move(r.q), std::move(kv.k), std::move(kv.v)};
+  if (Value added = p.own_distances("attn.distances"); added.data) in.push_back(std::move(added));
+  Value o = p.attention("attn.core", core, layout, std::move(in), std::move(chosen));
   return p.linear("attn.out", gated_heads(p, std::move(x), std::move(o)));
 }
 

@@ -40,7 +40,7 @@ class Shapes {
     if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
     if (a_.token_types > 0) matrix("embedding.types", a_.token_types, a_.hidden, false);
     if (a_.embedding_norm) norm("embedding.norm");
-    if (a_.position == Position::relative) distances();
+    if (a_.position == Position::relative && !a_.layer_distances) distances();
     if (a_.per_layer.width > 0) layer_inputs();
     if (a_.altup) matrix("embedding.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
   }
@@ -68,7 +68,7 @@ class Shapes {
     if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
     if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
     if (a_.head.kind == HeadKind::masked_token) {
-      matrix("head.transform", a_.hidden, a_.hidden, true);
+      matrix("head.transform", a_.hidden, a_.hidden, a_.head.transform_bias);
       norm("head.transform_norm");
     }
     if (a_.final_norm) norm("head.norm");
@@ -106,7 +106,7 @@ class Shapes {
     const Count weights = mul(a_.streams, a_.streams + 2);
     if (a_.altup) alternating();
     if (mixes) streams("attn", weights, 3);
-    if (before && mixes) norm("attn.norm");
+    if (before && mixes && !kind.bare) norm("attn.norm");
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
     if (m.cross_attention) cross(m, before, after);
@@ -169,6 +169,7 @@ class Shapes {
   }
 
   void grouped(const Mixer& m) {
+    if (a_.layer_distances) matrix("attn.distances", a_.position_rows, m.heads, false);
     const Count q = m.heads * m.head_dim, k = m.kv_heads * m.head_dim, v = m.kv_heads * m.v_dim();
     matrix("attn.q", q, a_.hidden, m.qkv_bias);
     if (!m.shared_kv) matrix("attn.k", k, a_.hidden, m.qkv_bias);

@@ -120,6 +120,8 @@ class Pass {
   /// Makes what relative positions add to the scores of the encoder, or of the other stack, and keeps it for all
   /// layers.
   void make_distances(std::string_view op, bool encoder);
+  /// The same of the current layer's own table, which its core alone reads; none where its stack has one.
+  Value own_distances(std::string_view op);
   /// An encoder's result, made by `norm`; it stays until backward has come back there.
   Value encoder_result(const std::function<Value()>& norm);
   /// Gives the current layer's cross attention the encoder's result.

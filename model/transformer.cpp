@@ -19,7 +19,7 @@ void require_mixer(const Mixer& m) {
 
 /// Refuses relative positions of layers whose heads are not those of their stack's table.
 void require_distances(const Arch& a) {
-  if (a.position != Position::relative) return;
+  if (a.position != Position::relative || a.layer_distances) return;
   const Mixer& decoder = a.mixer(a.mixers.size());
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
     const Mixer& m = a.mixer(i);

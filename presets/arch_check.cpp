@@ -122,9 +122,14 @@ void check_direction(const Arch& a, const Check& check) {
                            "encoder first, then its decoder",
                            kind.first));
     check.that(
-        !m.bidirectional || (m.attention == AttentionKind::grouped && !kind.linear && !kind.reach.limited() &&
+        !m.bidirectional || (m.attention == AttentionKind::grouped && !kind.linear && !kind.reach.chunked &&
                              m.recurrent.kind == RecurrentKind::none),
-        fmt::format("layer {} is bidirectional, which grouped attention without a window alone can be", kind.first));
+        fmt::format("layer {} is bidirectional, which grouped attention without chunks alone can be", kind.first));
+    check.that(
+        !m.bidirectional || !kind.reach.limited() || kind.reach.tokens % 2 == 1,
+        fmt::format("layer {} sees both ways, and the window that has it in its middle is {} tokens long; give an "
+                    "odd number",
+                    kind.first, kind.reach.tokens));
   }
 }
 
@@ -137,8 +142,9 @@ bool has_plain_end(const Arch& a) {
 void check_head(const Arch& a, const Check& check) {
   check.that(a.head.has_logits() || (!a.tied_head && !a.head_bias),
              "the head's kind is none, so it is neither tied nor biased; say false");
-  check.that(a.head == ModelHead{} || a.head == ModelHead{.kind = HeadKind::none} || !a.final_norm,
-             "an encoder's head has no norm before it; the norm's \"final\" must be false");
+  check.that(!a.head.pooler || !a.final_norm, "a pooler has no norm before it; the norm's \"final\" must be false");
+  check.that(a.head.kind == HeadKind::masked_token || a.head.transform_bias,
+             "the head's transform_bias is that of a masked_token head; give that kind, or leave it out");
   check.that(a.head.has_logits() || has_plain_end(a),
              "a model without logits has one residual stream, a token table as wide as the model, no decoder behind an "
              "encoder and no modules for further tokens; give the head another kind");
@@ -178,7 +184,7 @@ void check_lists(const Arch& a, const Check& check) {
              "every layer is in \"mixers\", and none has the model's own attention; describe one of the "
              "mixers there");
   for (std::size_t i = 0; i < a.mlps.size(); ++i) {
-    if (i > 0) check_apart(a.mlps[i].layers, a.mlps[0].layers, "MLPs", check);
+    for (std::size_t j = 0; j < i; ++j) check_apart(a.mlps[i].layers, a.mlps[j].layers, "MLPs", check);
     check_apart(a.mlps[i].layers, a.has_experts() ? a.moe.layers : LayerSet(), "MLPs, one of them experts", check);
     check.size(a.mlps[i].width, "the width of an MLP", 0);
   }
@@ -284,7 +290,19 @@ void check_streams(const Arch& a, const Check& check) {
              "MLPs beside experts and relative positions; remove these, or \"streams\"");
 }
 
+/// A first layer without a norm before its mixer.
+void check_first_norm(const Arch& a, const Check& check) {
+  if (a.first_norm) return;
+  const LayerKind& first = layer_kinds(a).kinds[0];
+  const bool before = a.norm_placement == NormPlacement::pre || a.norm_placement == NormPlacement::both;
+  check.that(a.block == BlockKind::serial && before && a.streams == 1 && a.residual_block == 0 && a.mtp.modules == 0 &&
+                 !a.mixer(first.mixer).is_empty(),
+             "the norm's \"first\" is false: that is for serial blocks on one residual stream with norms before their "
+             "sub-layers, whose first layer has a mixer, without modules for further tokens; leave it out");
+}
+
 void check_norms(const Arch& a, const Check& check) {
+  check_first_norm(a, check);
   const bool parallel = a.block == BlockKind::parallel;
   check.that(!parallel || (a.mixers.size() == 0 && a.mlps.size() == 0),
              "the layers of a parallel block are alike; \"mixers\" and \"mlps\" are for serial blocks");
@@ -299,6 +317,9 @@ void check_norms(const Arch& a, const Check& check) {
 }
 
 void check_positions(const Arch& a, const Check& check) {
+  check.that(
+      !a.layer_distances || a.position == Position::relative,
+      "the positions have a table in every layer (\"per_layer\"), which relative ones alone can have; remove it");
   const bool learned = a.position == Position::learned;
   if (a.position == Position::relative) return check.size(a.position_rows, "the number of ranges of distances");
   check.that(learned || a.position_rows == 0,

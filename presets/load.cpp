@@ -174,7 +174,13 @@ ModelCard checkpoint_card(const std::string& path) {
   const Checkpoint c = read_checkpoint(path);
   const Document config = checkpoint_config(c);
   ModelCard card = import_config(config.value, config.where);
-  add_checkpoint(card, c);
+  if (card.renumbered)
+    card.caveats.push_back(
+        fmt::format("the tensors of '{}' are not read, for it numbers layers otherwise; sizes and "
+                    "number formats are the config's",
+                    c.where));
+  else
+    add_checkpoint(card, c);
   return card;
 }
 

@@ -19,6 +19,7 @@ struct ModelCard {
   std::vector<std::string> aliases;
   std::string source;  ///< where the architecture was read: a preset, a file's path, a config.json
   Arch arch;
+  bool renumbered = false;         ///< layers of the checkpoint are none of the architecture's, and others lower
   Towers towers{};                 ///< beside the architecture, in none of its counts of parameters
   std::optional<Count> published;  ///< published parameter count, tied head counted once
   std::string published_source;

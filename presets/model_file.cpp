@@ -108,6 +108,7 @@ void read_norm(const Object& o, Arch& a) {
   a.norms_per_layer = o.positive("per_layer");
   a.final_norm = o.flag("final");
   a.embedding_norm = o.flag("embedding");
+  a.first_norm = o.flag_or("first", true);
   o.refuse_unread();
 }
 
@@ -116,6 +117,7 @@ bool has_table(Position p) { return p == Position::learned || p == Position::rel
 void read_position(const Object& o, Arch& a) {
   a.position = choice<Position>(o, "kind");
   a.position_rows = has_table(a.position) ? o.positive("rows") : 0;
+  a.layer_distances = o.flag_or("per_layer", false);
   o.refuse_unread();
 }
 
@@ -123,6 +125,7 @@ void read_head(const Object& o, Arch& a) {
   a.tied_head = o.flag("tied");
   a.head_bias = o.flag("bias");
   if (o.has("kind")) a.head.kind = choice<HeadKind>(o, "kind");
+  a.head.transform_bias = o.flag_or("transform_bias", true);
   a.head.pooler = o.flag_or("pooler", false);
   a.head.sentence_pair = o.flag_or("sentence_pair", false);
   o.refuse_unread();
@@ -188,8 +191,10 @@ void check_published(const ModelCard& card) {
 }
 
 Towers read_towers(const Object& o) {
-  const Towers t{
-      .vision = o.count_or("vision", 0), .audio = o.count_or("audio", 0), .projector = o.count_or("projector", 0)};
+  const Towers t{.vision = o.count_or("vision", 0),
+                 .audio = o.count_or("audio", 0),
+                 .projector = o.count_or("projector", 0),
+                 .cross = o.count_or("cross", 0)};
   o.refuse_unread();
   return t;
 }
@@ -284,16 +289,19 @@ Value moe_json(const Arch& a) {
 }
 
 Value norm_json(const Arch& a) {
-  return {{"kind", name(a.norm)},
-          {"placement", name(a.norm_placement)},
-          {"per_layer", a.norms_per_layer},
-          {"final", a.final_norm},
-          {"embedding", a.embedding_norm}};
+  Value v = {{"kind", name(a.norm)},
+             {"placement", name(a.norm_placement)},
+             {"per_layer", a.norms_per_layer},
+             {"final", a.final_norm},
+             {"embedding", a.embedding_norm}};
+  if (!a.first_norm) v["first"] = false;
+  return v;
 }
 
 Value head_json(const Arch& a) {
   Value v = {{"tied", a.tied_head}, {"bias", a.head_bias}};
   if (a.head.kind != HeadKind::next_token) v["kind"] = name(a.head.kind);
+  if (!a.head.transform_bias) v["transform_bias"] = false;
   if (a.head.pooler) v["pooler"] = true;
   if (a.head.sentence_pair) v["sentence_pair"] = true;
   return v;
@@ -302,6 +310,7 @@ Value head_json(const Arch& a) {
 Value position_json(const Arch& a) {
   Value v = {{"kind", name(a.position)}};
   if (has_table(a.position)) v["rows"] = a.position_rows;
+  if (a.layer_distances) v["per_layer"] = true;
   return v;
 }
 
@@ -315,6 +324,7 @@ Value towers_json(const Towers& t) {
   if (t.vision > 0) v["vision"] = t.vision;
   if (t.audio > 0) v["audio"] = t.audio;
   if (t.projector > 0) v["projector"] = t.projector;
+  if (t.cross > 0) v["cross"] = t.cross;
   return v;
 }
 

@@ -18,18 +18,21 @@
 ///   "shared_width"?, "shared_gate"?, "router_bias"?,
 ///             "expert_bias"?, "router_correction_bias"?, "router_scales"?, "beside_dense"? (a dense MLP of the mlp's
 ///             width runs beside them), "layers": PATTERN },
-///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
+///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding", "first"? (false:
+///   none
+///           before the first layer's mixer) },
 ///   "position": { "kind": none | learned | sinusoidal | rope | alibi | relative, "rows"  (of a learned table, or of
-///               ranges of distances) },
-///   "head": { "tied", "bias", "kind"?: next_token (the default) | masked_token | none, "pooler"?, "sentence_pair"? },
+///               ranges of distances), "per_layer"? (each layer has such a table of relative positions) },
+///   "head": { "tied", "bias", "kind"?: next_token (the default) | masked_token | none, "transform_bias"? (of a masked
+///           token's dense layer; default: true), "pooler"?, "sentence_pair"? },
 ///   "token_types"? (rows of a table of segments),
 ///   "residual_block"? (layers after which the residual stream starts again, and sub-layers mix what it was before),
 ///   "layered_input"?: { "rows", "width" }  (of the table, of one layer's input),  "output_scale"?,
 ///   "mtp"?: { "modules", "mixer_of", "mlp_of"  (layers whose mixer, and whose MLP or experts, a module's layer has),
 ///             "own_norm", "own_embedding", "own_head" }  (modules that predict further tokens, in none of the counts),
-///   "towers"?: { "vision"?, "audio"?, "projector"? }  (parameters of what turns images or sounds into rows of the
-///   input,
-///              in none of the counts),
+///   "towers"?: { "vision"?, "audio"?, "projector"?, "cross"? }  (parameters of what turns images or sounds into rows
+///   of
+///              the input, and of layers that read images alone, in none of the counts),
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
 ///   "stored_bytes"?: { any of these components, or "position": bytes, where they do not follow from the format },

@@ -71,6 +71,7 @@ void add_towers(Section& s, const Towers& t) {
   part("vision", "vision tower", t.vision);
   part("audio", "audio tower", t.audio);
   part("projector", "projector", t.projector);
+  part("cross", "layers for images", t.cross);
 }
 }  // namespace
 
@@ -189,7 +190,7 @@ void add_lengths(const Request& r, std::vector<std::string>& n) {
 namespace {
 /// What counts towers for images and sounds, and what does not.
 std::string towers_note(const Request& r) {
-  const bool loaded = r.has(part::inference) && r.plan.towers > Bytes();
+  const bool loaded = r.has(part::inference) && r.plan.towers + r.plan.cut_towers > Bytes();
   return fmt::format("towers for images or sounds hold {} parameters beside the text model, {}; {}",
                      r.model.towers.total(), human_text(Quantity(r.model.towers.bytes().value), Unit::bytes),
                      loaded ? "memory of inference counts them, and nothing else here" : "nothing here counts them");
@@ -220,6 +221,11 @@ void add_nodes(const Request& r, std::vector<std::string>& n) {
                                                          nodes, all / nodes, r.hardware->name)));
 }
 }  // namespace
+
+std::string tower_place(const Plan& plan) {
+  return plan.cut_towers == Bytes() ? "for images or sounds, whole on every GPU"
+                                    : "for images or sounds, whole on every GPU but for layers, which TP cuts";
+}
 
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;

@@ -67,7 +67,9 @@ WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
 /// transformer has none.
 void settle_towers(Request& r) {
   const bool apart = r.engine && r.engine->name == "llama.cpp";
-  r.plan.towers = r.loads_towers && !apart && !r.usual_precision ? r.model.towers.bytes() : Bytes();
+  const Towers t = r.loads_towers && !apart && !r.usual_precision ? r.model.towers : Towers();
+  r.plan.cut_towers = t.cut_bytes();
+  r.plan.towers = t.bytes() - t.cut_bytes();
 }
 
 void check_length(const Request& r, Count tokens, std::string_view option) {

@@ -54,5 +54,7 @@ Grid operators_grid(const Request& r, Phase phase);
 
 /// Things a reader must know, from the model, the hardware and the plan.
 std::vector<std::string> notes(const Request& r);
+/// On which ranks the bytes of towers lie.
+std::string tower_place(const Plan& plan);
 
 }  // namespace llmcalc

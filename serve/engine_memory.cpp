@@ -102,7 +102,7 @@ EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& lay
     const auto of_layers = [&](Bytes all) { return share_of(all, {chunk.layers(), arch.layers}); };
     const ProfiledPass pass = profiled_pass(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0);
     EngineMemory m{.granted = granted,
-                   .towers = chunk.embedding ? plan.towers : Bytes(),
+                   .towers = chunk.embedding ? tower_bytes(plan, layout) : Bytes(),
                    .padding = of_layers(terms.padding),
                    .draft = terms.draft,
                    .adapters = of_layers(terms.adapters),

@@ -57,4 +57,12 @@ void make_distances(SegmentBuilder& b, const Step& step, TensorId x) {
   b.set_result(x);
 }
 
+TensorId layer_distances(SegmentBuilder& b) {
+  const Arch& a = b.arch();
+  const Step& s = b.step();
+  if (!a.layer_distances || s.past > 0) return no_tensor;
+  const Lookup numbers{mul(s.queries, s.queries), a.position_rows, b.mixer().heads};
+  return b.add("attn.distances", Component::position, numbers, Split::heads, block_input);
+}
+
 }  // namespace llmcalc

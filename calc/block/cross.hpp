@@ -24,4 +24,8 @@ Count embedded_tokens(const Arch& arch, const Step& step);
 /// What relative positions add to the scores, of both stacks; the embedding x stays the segment's result.
 void make_distances(SegmentBuilder& builder, const Step& step, TensorId x);
 
+/// The same of the layer's own table, (queries x keys) numbers per head, which its core alone reads and which are kept
+/// for it; no_tensor where the stack has a table, and in a decoding step, whose core reads the table.
+TensorId layer_distances(SegmentBuilder& builder);
+
 }  // namespace llmcalc

@@ -18,7 +18,8 @@ TensorId transformed(SegmentBuilder& b, TensorId x, Count rows) {
   const Count d = b.arch().hidden;
   constexpr Component c = Component::lm_head;
   const TensorId y =
-      b.add("head.transform", c, Linear{.rows = rows, .in = d, .out = d, .bias = true}, Split::tokens, x);
+      b.add("head.transform", c, Linear{.rows = rows, .in = d, .out = d, .bias = b.arch().head.transform_bias},
+            Split::tokens, x);
   const Pointwise act{.kind = PointwiseKind::activate, .rows = rows, .width = d};
   return b.norm("head.transform_norm", b.add("head.transform_act", c, act, Split::tokens, y), rows);
 }

@@ -27,7 +27,7 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   }
   if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
   b.dropout("embedding.dropout", Component::embedding, x, t);
-  if (a.position == Position::relative) make_distances(b, s, x);
+  if (a.position == Position::relative && !a.layer_distances) make_distances(b, s, x);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
   if (a.altup) b.set_result(stacked_streams(b, x));
   if (a.hyper_connected())
@@ -61,7 +61,6 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   if (a.hyper_connected()) x = gathered_streams(b, x, rows);
   if (w.of_model) {
     if (a.head.pooler) add_pooled(b);
-    if (a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
     x = mixed_at_end(b, x, rows);
   }
   if (w.norm) {
@@ -70,6 +69,7 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
     x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
   }
   if (w.of_model && !a.head.has_logits()) return b.ops();
+  if (w.of_model && a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
   if (a.embedding_width != a.hidden)
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
               Split::tokens, x);

@@ -27,9 +27,9 @@ Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documen
   const Wide ranks = static_cast<Wide>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
-/// Where every query sees all keys, there is one convention.
+/// Where queries see both ways, there is one convention.
 Pairs scored_pairs(const Attention& s, AttentionFlops convention) {
-  return {s.bidirectional ? AttentionFlops::full : convention, s.reach, s.selection, s.pooled};
+  return {convention, s.reach, s.selection, s.pooled, false, s.bidirectional};
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s.queries, p);

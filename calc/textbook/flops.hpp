@@ -16,7 +16,8 @@ namespace llmcalc::textbook {
 /// window of W (0: none) counts the token itself, so that causal row i of a sequence scores min(i, W) keys; a chunk of
 /// W is a sequence of its own, so that row i scores (i - 1) mod W + 1.
 ///   full: S c, S min(c, W). causal_exact: S (S + 1)/2 and min(S, W) (min(S, W) + 1)/2 + (S - min(S, W)) min(S, W) for
-///   a whole sequence, min(c, W) for its last row. causal_half: the areas under those stairs.
+///   a whole sequence, min(c, W) for its last row. causal_half: the areas under those stairs. Tokens that see both ways
+///   have S c pairs, and with h = min((W - 1)/2, S - 1) on each side S (2h + 1) - h (h + 1), under every convention.
 template <class N>
 N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
@@ -48,17 +49,18 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 }
 
 /// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and choices
-/// limit them. In an encoder every query meets every key; a decoder behind it has both kinds of pairs, in training as
-/// many tokens.
+/// limit them. In an encoder queries meet keys on both sides; a decoder behind it has both kinds of pairs, in training
+/// as many tokens.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
-  if (s.mixer.bidirectional) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
+  if (s.mixer.bidirectional && s.L_w == N(0)) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
   Layered<N> sum;
+  const Span<N> all{.both_ways = s.mixer.bidirectional};
   if (s.mixer.cross_attention) sum.add(s.L_f, queries * context);
   const bool chooses = local && s.mixer.indexer.kind != IndexerKind::none && s.c.ratio == N(0);
   sum.add(s.L_f, chooses ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
-                         : query_key_pairs(convention, queries, context, {}));
-  sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : Span<N>()));
+                         : query_key_pairs(convention, queries, context, all));
+  sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : all));
   if (!(s.c.ratio == N(0)))
     sum.add(s.L_s, pooled_pairs(convention, queries, context, s.c.ratio, local ? s.i.keys : N(0)));
   return sum.total();
@@ -321,6 +323,11 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
   using detail::sequence_pairs;
   if (span.chunked) return detail::chunk_pairs(convention, queries, context, span.tokens);
   const N& window = span.tokens;
+  if (span.both_ways) {
+    if (window == N(0)) return queries * context;
+    const N side = min((window - N(1)) / N(2), queries - N(1));
+    return queries * (N(2) * side + N(1)) - side * (side + N(1));
+  }
   if (queries == context) return sequence_pairs(convention, queries, window);
   if (queries == N(1)) {  // the last row
     const N seen = convention == AttentionFlops::causal_half ? context - N(1) / N(2) : context;

@@ -31,7 +31,7 @@ N sequence_state(const Sizes<N>& all, const N& p) {
   return over_parts(all, [&](const Sizes<N>& s) {
     const bool linear = !(s.L_l == N(0)), recurs = !(s.L_r == N(0));
     const N attention = linear ? N(4) * s.L_l * s.cut(s.A) * s.d_h * s.d_h : N(0);
-    const N mlps = s.L_d + s.mlps[0].L + s.mlps[1].L, others = s.shifts_mlp ? attention + p * mlps * s.D : attention;
+    const N others = s.shifts_mlp ? attention + p * layers_with_dense_mlp(s) * s.D : attention;
     if (!recurs) return others;
     const Recurrent& r = s.mixer.recurrent;
     const N inputs = has_convolutions(r) ? p * (s.r.K - N(1)) * convolved_channels(s) : p * s.D;

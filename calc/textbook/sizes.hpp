@@ -3,6 +3,8 @@
 
 #include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "calc/arch.hpp"
@@ -15,16 +17,20 @@ struct LayerCounts {
   Count all = 0;
   Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by what mixes their tokens
   Count dense = 0, experts = 0;                          ///< by MLP; dense: of the Arch's own width
-  std::array<Count, 2> other{};                          ///< of the widths of Arch::mlps
+  std::array<Count, most_mlps> other{};                  ///< of the widths of Arch::mlps
   Count read = 0;                                        ///< whose keys and values later layers read
 };
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0);
 
-/// The window or chunk that a token attends within; 0: all tokens up to itself.
+/// What stands behind L_ and F_ for the layers with each of Arch::mlps and for its width.
+inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
+static_assert(mlp_letters.size() == most_mlps);
+
+/// The window or chunk that a token attends within; 0: all tokens up to itself, or both ways all.
 template <class N>
 struct Span {
   N tokens = 0;
-  bool chunked = false;
+  bool chunked = false, both_ways = false;
 };
 
 /// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, the
@@ -72,9 +78,9 @@ struct Sizes {
   RecurrentSizes<N> r{};
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
-  N n_h = 1;                           ///< residual streams
-  N r_l = 0;                           ///< rank beside attention
-  std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
+  N n_h = 1;                       ///< residual streams
+  N r_l = 0;                       ///< rank beside attention
+  std::vector<MlpLayers<N>> mlps;  ///< dense MLPs of other widths
   bool all_have_mlp = true;
   bool alternates = false;  ///< residual streams under alternating updates
   bool shifts_mlp = false;  ///< dense MLPs read a mix of two tokens
@@ -116,10 +122,17 @@ N convolved_channels(const Sizes<N>& s) {
   }
 }
 
+/// The layers with this mixer that have a dense MLP.
+template <class N>
+N layers_with_dense_mlp(const Sizes<N>& s) {
+  N all = s.L_d;
+  for (const MlpLayers<N>& mlp : s.mlps) all = all + mlp.L;
+  return all;
+}
 /// The layers with this mixer that have an MLP; where all have one, L_p itself.
 template <class N>
 N layers_with_mlp(const Sizes<N>& s) {
-  return s.all_have_mlp ? s.L_p : s.L_d + s.L_m + s.mlps[0].L + s.mlps[1].L;
+  return s.all_have_mlp ? s.L_p : layers_with_dense_mlp(s) + s.L_m;
 }
 
 namespace detail {
@@ -147,10 +160,12 @@ void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& let
   Count with_mlp = n.dense + n.experts;
   for (std::size_t i = 0; i < a.mlps.size(); ++i) with_mlp += a.mlps[i].width > 0 ? n.other[i] : 0;
   s.all_have_mlp = with_mlp == n.all;
-  constexpr std::array names{std::array{"L_x", "F_x"}, std::array{"L_y", "F_y"}};
-  for (std::size_t i = 0; i < a.mlps.size(); ++i)
-    if (n.other[i] > 0 && a.mlps[i].width > 0)
-      s.mlps[i] = {some(names[i][0], n.other[i]), letter(names[i][1], a.mlps[i].width)};
+  s.mlps.clear();
+  for (std::size_t i = 0; i < a.mlps.size(); ++i) {
+    if (n.other[i] == 0 || a.mlps[i].width == 0) continue;
+    const std::string layers = std::string("L_") + mlp_letters[i], width = std::string("F_") + mlp_letters[i];
+    s.mlps.push_back({some(layers.c_str(), n.other[i]), letter(width.c_str(), a.mlps[i].width)});
+  }
 }
 /// The letters of one mixer.
 template <class N, class Letter>
@@ -165,7 +180,7 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   s.d_r = letter("d_r", m.latent.rope_dim);
   const bool alike = m.attention != AttentionKind::latent && m.v_dim() == m.head_dim;
   s.d_v = alike ? s.d_h : letter("d_v", m.v_dim());
-  s.span = {letter(reach.chunked ? "W_c" : "W", reach.tokens), reach.chunked};
+  s.span = {letter(reach.chunked ? "W_c" : "W", reach.tokens), reach.chunked, m.bidirectional};
   s.c = {};
   if (m.attention == AttentionKind::compressed) {
     if (m.compressed.ratio > 0) s.c.ratio = letter("r_c", m.compressed.ratio);
@@ -231,7 +246,6 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
     };
     Sizes<N> other = s;
     other.others.clear();
-    other.mlps = {};
     detail::set_layers(other, a, i + 1, own);
     detail::set_mixer(other, a.mixers[i], a.mixers[i].reach, own);
     s.others.push_back(other);
@@ -248,20 +262,21 @@ class Layered {
  public:
   void add(const N& layers, const N& term) {
     if (layers == N(0) || term == N(0)) return;
-    std::size_t i = 0;
-    while (i < size_ && !(layers_[i] == layers)) ++i;
-    if (i == size_) layers_[size_++] = layers;
-    terms_[i] = terms_[i] + term;
+    for (auto& [same, sum] : terms_)
+      if (same == layers) {
+        sum = sum + term;
+        return;
+      }
+    terms_.emplace_back(layers, term);
   }
   N total() const {
     N all = 0;
-    for (std::size_t i = 0; i < size_; ++i) all = all + layers_[i] * terms_[i];
+    for (const auto& [layers, sum] : terms_) all = all + layers * sum;
     return all;
   }
 
  private:
-  std::array<N, 8> layers_{}, terms_{};
-  std::size_t size_ = 0;
+  std::vector<std::pair<N, N>> terms_;  ///< layers, and what each has
 };
 
 }  // namespace llmcalc::textbook

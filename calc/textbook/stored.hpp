@@ -61,11 +61,17 @@ class StoredTable {
     embedding();
     blocks();
     for (const Sizes<N>& other : s_.others) StoredTable(a_, other, m_, visit_).blocks();
+    if (!a_.first_norm) without_first_norm();
     head();
   }
 
  private:
   static bool has(const N& layers) { return !(layers == N(0)); }
+  /// The first layer's mixer reads what its sum reads: nothing is kept between them.
+  void without_first_norm() {
+    numbers(N(-1), Tokens::mine, s_.D);
+    statistics(N(-1), Tokens::mine, 1, centred());
+  }
   /// Layers with one mixer.
   void blocks() {
     residual();
@@ -125,7 +131,8 @@ class StoredTable {
 
   void embedding() {
     once(Tokens::all, false, N(8 * stacks()));  // 64-bit ids, of each stack
-    if (a_.position == Position::relative)      // numbers of every pair and head, which all sequences share
+    if (a_.position == Position::relative &&
+        !a_.layer_distances)  // numbers of every pair and head, which all sequences share
       once(Tokens::all, true, N(stacks()) * m_.S * s_.cut(s_.A) / m_.B);
     if (a_.is_encoder_decoder()) encoded();
     if (narrow()) once(Tokens::scattered, true, s_.D_e);
@@ -201,6 +208,7 @@ class StoredTable {
 
   /// Attention, and in a decoder behind an encoder the same once more, over as many tokens.
   void grouped() {
+    if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same in all sequences
     for (Count i = 0; i < (mixer_.cross_attention ? 2 : 1); ++i) one_grouped();
   }
   void one_grouped() {

@@ -88,7 +88,7 @@ class WeightTable {
       matrix(c, 1, 1, s_.D_e, s_.D, Place::whole);
       matrix(c, 1, 1, s_.D, s_.D_e, Place::whole);
     }
-    if (a_.position == Position::relative) distances();
+    if (a_.position == Position::relative && !a_.layer_distances) distances(1, a_.is_encoder_decoder() ? 2 : 1);
     if (a_.position == Position::learned)
       visit_(Weight<N>{.component = Component::position,
                        .matrix = true,
@@ -102,10 +102,11 @@ class WeightTable {
     if (a_.per_layer.width > 0) per_layer_inputs();
     if (a_.altup) stream_projections(c);
   }
-  /// A table of K ranges of distances per stack.
-  void distances() {
+  /// Tables of K ranges of distances: of each stack, or of each layer.
+  void distances(const N& layers, Count times) {
     visit_(Weight<N>{.component = Component::position,
-                     .times = a_.is_encoder_decoder() ? 2 : 1,
+                     .layers = layers,
+                     .times = times,
                      .matrix = true,
                      .in = s_.cut(s_.A),
                      .out = s_.K,
@@ -132,6 +133,7 @@ class WeightTable {
 
   /// Attention, and in a decoder behind an encoder the same once more.
   void grouped() {
+    if (a_.layer_distances) distances(s_.L_s, 1);
     for (Count i = 0; i < (m_.cross_attention ? 2 : 1); ++i) one_grouped();
   }
   void one_grouped() {
@@ -449,14 +451,15 @@ class WeightTable {
     if (a_.residual_block > 0) vector(Component::norm, 1, 2, s_.D, Place::whole);
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
-    const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm ? 1 : 0);
-    if (a_.norm != NormKind::weight_free && once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
+    // Layers have theirs in norms(), the first one too where it has none.
+    const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm ? 1 : 0) - (a_.first_norm ? 0 : 1);
+    if (a_.norm != NormKind::weight_free && once != 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
   }
 
-  /// A square dense layer outside of the blocks.
-  void dense_layer(const N& out) {
+  /// A dense layer outside of the blocks.
+  void dense_layer(const N& out, bool bias = true) {
     matrix(Component::lm_head, 1, 1, s_.D, out, Place::whole);
-    vector(Component::lm_head, 1, 1, out, Place::whole);
+    if (bias) vector(Component::lm_head, 1, 1, out, Place::whole);
   }
   void head() {
     const ModelHead& h = a_.head;
@@ -464,7 +467,7 @@ class WeightTable {
     if (h.sentence_pair) dense_layer(2);
     if (!h.has_logits()) return;
     if (h.kind == HeadKind::masked_token) {
-      dense_layer(s_.D);
+      dense_layer(s_.D, h.transform_bias);
       if (a_.norm != NormKind::weight_free)
         vector(Component::norm, 1, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
     }

@@ -55,11 +55,13 @@ struct Core {
   /// The keys that query i (of this pass) sees: [first, last).
   Count last(Count i) const {
     if (!s.bidirectional) return s.past() + i + 1;
-    return in.documents != nullptr ? in.documents[i].end : s.keys;
+    const Count end = in.documents != nullptr ? in.documents[i].end : s.keys;
+    return s.reach.limited() ? std::min(end, i + s.reach.side() + 1) : end;
   }
   Count first(Count i) const {
     const Count begin = in.documents != nullptr ? in.documents[i].first : 0;
-    return s.bidirectional ? begin : begin + s.reach.first(s.past() + i - begin);
+    if (!s.bidirectional) return begin + s.reach.first(s.past() + i - begin);
+    return s.reach.limited() ? std::max(begin, i - s.reach.side()) : begin;
   }
   /// Pooled keys that query i sees: the first ones.
   Count seen(Count i) const { return s.pooled_seen(s.past() + i); }

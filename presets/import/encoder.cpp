@@ -126,6 +126,49 @@ Arch t5(const Config& c, const Defaults& d) { return t5_layers(c, d, "relu"); }
 /// config class of later versions ties.
 Arch mt5(const Config& c, const Defaults& d) { return t5_layers(c, d, "gated-gelu"); }
 
+/// hf umt5/modeling_umt5.py: mT5 whose layers each have a table of relative positions of their own, in both stacks;
+/// attention to the encoder has none.
+Arch umt5(const Config& c, const Defaults& d) {
+  Arch a = mt5(c, d);
+  a.layer_distances = true;
+  return a;
+}
+
+/// The layers with a window: all but one in global_attn_every_n_layers, the first of them layer 0.
+LayerSet modernbert_local(const Config& c, const Arch& a) {
+  const LayerSet global = LayerSet::every(0, c.size("global_attn_every_n_layers", 3), a.layers);
+  return layers_of_type(c, a, "sliding_attention").value_or(others(global, a.layers));
+}
+
+/// hf modernbert/modeling_modernbert.py: LayerNorms (without biases unless norm_bias), behind the embedding, before
+/// both sub-layers but for the first layer's attention, and behind the last layer; gated MLPs; rotation, under bases of
+/// their own in layers of either kind. A token of a local layer sees local_attention / 2 tokens on each side and
+/// itself. Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token table with
+/// a bias (decoder_bias). Labels are beside the model, with the dense layer and norm before them.
+Arch modernbert(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.bidirectional = true;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.mlp_bias = c.flag("mlp_bias", false);
+  a.activation = activation(c, {"hidden_activation"}, "gelu");
+  a.norm = c.flag("norm_bias", false) ? NormKind::layer_norm : NormKind::layer_norm_no_bias;
+  a.embedding_norm = true;
+  a.first_norm = false;
+  const LayerSet local = modernbert_local(c, a);
+  set_reach(a, {add(mul(2, c.size("local_attention", 128) / 2), 1)}, local);
+  a.head = encoder_head(c, "ModernBert", false);
+  a.tied_head = a.head.has_logits() && a.tied_head;
+  a.head_bias = a.head.has_logits() && c.flag("decoder_bias", true);
+  a.head.transform_bias = !a.head.has_logits() || c.flag("classifier_bias", false);
+  c.ignore({"classifier_bias", "decoder_bias", "tie_word_embeddings", "classifier_pooling", "norm_eps",
+            "layer_norm_eps", "sparse_pred_ignore_index", "sparse_prediction"});
+  if (named_activation(c, c.text("classifier_activation", "gelu")) != a.activation)
+    c.refuse(
+        "\"classifier_activation\" is another function than \"hidden_activation\"; a head with one of its own is "
+        "not known");
+  return a;
+}
+
 }  // namespace
 
 bool names_encoder_alone(const Config& c) {
@@ -148,9 +191,11 @@ std::vector<Family> encoder_families() {
   return {
       {"t5", t5, {6, 512, 8, 0, 64, 2048, 32128, 512, true}},
       {"mt5", mt5, {8, 512, 6, 0, 64, 1024, 250112, 512}},
+      {"umt5", umt5, {8, 512, 6, 0, 64, 1024, 250112, 512}},
       {"bert", bert, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
       {"roberta", roberta, {12, 768, 12, 0, 0, 3072, 50265, 512, true}},
       {"xlm-roberta", xlm_roberta, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
+      {"modernbert", modernbert, {22, 768, 12, 0, 0, 1152, 50368, 8192, true}},
       {"distilbert", distilbert, {6, 768, 12, 0, 0, 3072, 30522, 512, true}},
   };
 }

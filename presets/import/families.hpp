@@ -34,6 +34,7 @@ std::vector<Family> minimax_families();
 std::vector<Family> mimo_families();
 std::vector<Family> delta_families();
 std::vector<Family> mamba_families();
+std::vector<Family> nemotron_nas_families();
 std::vector<Family> rwkv_families();
 std::vector<Family> lfm_families();
 std::vector<Family> deepseek_v4_families();

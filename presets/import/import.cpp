@@ -26,13 +26,14 @@ using import::Family;
 const std::vector<Family>& families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> out;
-    for (const auto group :
-         {import::llama_families,      import::gpt_families,      import::falcon_families, import::gemma_families,
-          import::cohere_families,     import::olmo_families,     import::phi_families,    import::stablelm_families,
-          import::qwen_families,       import::deepseek_families, import::glm_families,    import::mixtral_families,
-          import::llama4_families,     import::minimax_families,  import::mimo_families,   import::delta_families,
-          import::mamba_families,      import::rwkv_families,     import::lfm_families,    import::encoder_families,
-          import::deepseek_v4_families})
+    for (const auto group : {import::llama_families,       import::gpt_families,      import::falcon_families,
+                             import::gemma_families,       import::cohere_families,   import::olmo_families,
+                             import::phi_families,         import::stablelm_families, import::qwen_families,
+                             import::deepseek_families,    import::glm_families,      import::mixtral_families,
+                             import::llama4_families,      import::minimax_families,  import::mimo_families,
+                             import::delta_families,       import::mamba_families,    import::rwkv_families,
+                             import::lfm_families,         import::encoder_families,  import::deepseek_v4_families,
+                             import::nemotron_nas_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();
@@ -75,7 +76,7 @@ std::string three_nearest(const std::string& type) {
 
 /// The text model's type inside a composite config that leaves it unsaid: "<outer>_text" unless listed here.
 std::string text_type(const std::string& outer) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> known = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> known = {
       {{"llava llava_next llava_next_video video_llava vipllava", "llama"},
        {"idefics3 smolvlm perception_lm deepseek_vl deepseek_vl_hybrid janus voxtral", "llama"},
        {"mistral3 idefics2", "mistral"},
@@ -84,6 +85,7 @@ std::string text_type(const std::string& outer) {
        {"aya_vision cohere2_vision", "cohere2"},
        {"granite_speech", "granite"},
        {"lfm2_vl", "lfm2"},
+       {"mllama", "mllama_text_model"},
        {"fuyu", "persimmon"},
        {"deepseek_vl_v2", "deepseek_v2"}}};
   for (const auto& [outers, text] : known)
@@ -158,12 +160,35 @@ std::string defaults_taken(const Config& c, const Arch& a) {
   return out;
 }
 
+bool reads_images_in_layers(const Config& c) { return c.text("model_type", "") == "mllama_text_model"; }
+
+/// Layers of the config that are none of the text model's (Llama 3.2, Nemotron-NAS).
+Count layers_left_out(const Config& c, const Arch& a) {
+  if (reads_images_in_layers(c)) return static_cast<Count>(import::image_layers(c).size());
+  return c.has("block_configs") ? c.count("num_hidden_layers", a.layers) - a.layers : 0;
+}
+
+void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes) {
+  if (layers <= 0) return;
+  if (reads_images_in_layers(c))
+    notes.push_back(
+        fmt::format("{} that read images alone count beside the text model: a text without images skips "
+                    "them, so later layers have lower numbers; what they cache of an image is not counted",
+                    counted(layers, "layer")));
+  else
+    notes.push_back(
+        fmt::format("{} with neither attention nor MLP, which hold and compute nothing, are left out, so "
+                    "that later ones have lower numbers",
+                    counted(layers, "layer")));
+}
+
 /// Notes on parts that are not counted, and on defaults of the family that were used.
 std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
   if (const json::Value* widths = c.find("moe_intermediate_size");
       widths != nullptr && widths->is_array() && c.text("model_type", "").starts_with("ernie4_5_"))
     out.emplace_back("experts for text only: those for images, in the same layers, are not counted");
+  add_left_out(c, layers_left_out(c, a), out);
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0 && a.mtp.modules == 0)
     out.push_back(fmt::format("{} beside the model {} not counted", counted(predicted, "multi-token-prediction layer"),
@@ -228,6 +253,7 @@ ModelCard import_text(const Config& c) {
     c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch);
+  card.renumbered = layers_left_out(c, card.arch) > 0;
   take_class(card, c);
   card.unknown_keys = c.suspicious();
   return card;

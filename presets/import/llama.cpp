@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "presets/import/families.hpp"
+#include "presets/import/vision.hpp"
 
 namespace llmcalc::import {
 
@@ -244,6 +245,14 @@ Arch orion(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf mllama/modeling_mllama.py, the text model: Llama, some of whose layers (cross_attention_layers) read images alone
+/// and are skipped without one: they count with the towers, as do the 8 rows that the token table has besides.
+Arch mllama(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.layers -= static_cast<Count>(image_layers(c).size());
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> llama_families() {
@@ -266,6 +275,7 @@ std::vector<Family> llama_families() {
       {"hunyuan_v1_moe", hunyuan_moe, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"orion", orion, {40, 5120, 40, 0, 0, 15360, 84608, 4096}},
+      {"mllama_text_model", mllama, {40, 4096, 32, 8, 0, 14336, 128256, 131072}},
       {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},
   };
 }

@@ -13,6 +13,7 @@
 namespace llmcalc::import {
 
 Count colours(const Config& v) {
+  v.ignore({"num_channels", "in_channels", "in_chans"});  // configs of Qwen's omni models have two
   for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
     if (v.has(key)) return v.size(key, 3);
   return 3;
@@ -108,14 +109,17 @@ struct Sense {
 };
 
 const Sense& sight() {
-  static const Sense all{
-      "vision_config", "vision tower", &Towers::vision,
-      together<TowerFamily>(qwen_towers(), clip_towers(), own_towers(), kimi_towers()),
-      together<Composite>(qwen_composites(), clip_composites(), own_composites(), kimi_composites())};
+  static const Sense all{"vision_config", "vision tower", &Towers::vision,
+                         together<TowerFamily>(qwen_towers(), clip_towers(), own_towers(), kimi_towers(),
+                                               mllama_towers(), omni_towers(), hub_towers()),
+                         together<Composite>(qwen_composites(), clip_composites(), own_composites(), kimi_composites(),
+                                             mllama_composites(), omni_composites(), hub_composites())};
   return all;
 }
 const Sense& hearing() {
-  static const Sense all{"audio_config", "audio tower", &Towers::audio, audio_towers(), audio_composites()};
+  static const Sense all{"audio_config", "audio tower", &Towers::audio,
+                         together<TowerFamily>(audio_towers(), omni_towers(), hub_audio_towers()),
+                         together<Composite>(audio_composites(), omni_audio_composites(), hub_audio_composites())};
   return all;
 }
 
@@ -147,6 +151,8 @@ void count_known(const Config& whole, const Config& tower, Count hidden, const S
   else if (counted.width != hidden)
     tower.refuse(fmt::format("the tower's rows are {} wide, and the text model's {}; they must be alike", counted.width,
                              hidden));
+  if (model.cross != nullptr)
+    out.towers.cross = add(out.towers.cross, model.cross({whole, tower, counted.width, hidden}));
   add_unread(tower, sense.key, out);
   if (const std::string taken = defaults_taken(tower); !taken.empty())
     out.caveats.push_back(fmt::format("{} leaves out, so the tower's defaults count: {}", tower.where(), taken));
@@ -169,6 +175,7 @@ void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedT
   const Composite* model = named(sense.composites, whole.text("model_type", ""));
   std::string type = tower.text("model_type", model == nullptr ? "" : model->tower);
   if (model != nullptr && model->always) type = model->tower;
+  if (type == "vision") type = tower.text("model_name", type);  // DeepSeek's
   const TowerFamily* family = model == nullptr ? nullptr : named(sense.families, type);
   if (family != nullptr) return count_checked(whole, tower, hidden, sense, *model, *family, out);
   const std::string which = type.empty() ? std::string() : " " + in_quotes(type);
@@ -186,7 +193,10 @@ std::optional<Config> inner(const Config& whole) {
 CountedTowers count_towers(const Config& whole, Count hidden) {
   CountedTowers out;
   const std::optional<Config> thinker = inner(whole);
+  if (whole.text("model_type", "") == "phi4mm") count_phi4mm(whole, hidden, out);
   for (const Sense* sense : {&sight(), &hearing()}) count_sense(thinker ? *thinker : whole, hidden, *sense, out);
+  if (thinker && whole.has("talker_config"))
+    out.caveats.emplace_back("the thinker alone: talker and vocoder beside it, which speak, are not counted");
   return out;
 }
 

@@ -38,6 +38,7 @@ struct Composite {
   std::string_view tower;                      ///< the tower's model_type where its config says none
   bool always;                                 ///< it is that one, whatever its config says
   Count (*projector)(const Joint&) = nullptr;  ///< null: within the tower, or none
+  Count (*cross)(const Joint&) = nullptr;      ///< layers of the text model that read images alone; null: none
 };
 
 /// Each file's towers, and the models that have them.
@@ -49,6 +50,15 @@ std::vector<TowerFamily> kimi_towers();
 std::vector<Composite> kimi_composites();
 std::vector<TowerFamily> own_towers();
 std::vector<Composite> own_composites();
+std::vector<TowerFamily> mllama_towers();
+std::vector<Composite> mllama_composites();
+std::vector<TowerFamily> omni_towers();
+std::vector<Composite> omni_composites();
+std::vector<Composite> omni_audio_composites();
+std::vector<TowerFamily> hub_towers();
+std::vector<Composite> hub_composites();
+std::vector<TowerFamily> hub_audio_towers();
+std::vector<Composite> hub_audio_composites();
 std::vector<TowerFamily> audio_towers();
 std::vector<Composite> audio_composites();
 
@@ -59,6 +69,12 @@ struct CountedTowers {
   std::vector<std::string> unknown_keys;  ///< of their configs: not understood
 };
 CountedTowers count_towers(const Config& whole, Count hidden);
+/// The same of Phi-4 multimodal's own config ("phi4mm"), which has a part for sound alone; nothing where it has other
+/// parts.
+void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out);
+
+/// Indices of the layers of Llama 3.2's text model that read images alone.
+std::vector<Count> image_layers(const Config& text);
 
 /// Colours of a pixel: 3, unless the config says otherwise.
 Count colours(const Config& tower);

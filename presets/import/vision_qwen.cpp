@@ -55,9 +55,11 @@ Tower around(const Sizes& s, const Tally& block) {
   return {Tally(patch_embedding(s, false)).copies(s.depth, block).numbers(s.h).copies(1, merger(s)).total(), s.out};
 }
 
-/// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel.
+/// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel; qwen2_5_omni/, whose queries, keys
+/// and values have matrices of their own.
 Tower qwen2_5_vl(const Config& v) {
   const Sizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
+  v.ignore({"embed_dim"});
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
 }
 
@@ -84,6 +86,7 @@ Tower with_deepstack(const Config& v, Count mergers) {
           s.out};
 }
 Tower qwen3_vl(const Config& v) {
+  v.ignore({"apply_vit_abs_pos_embed"});
   constexpr std::string_view key = "deepstack_visual_indexes";  // absent: layers 8, 16 and 24
   return with_deepstack(v, v.has(key) ? static_cast<Count>(v.counts(key).size()) : 3);
 }
@@ -132,6 +135,8 @@ std::vector<Composite> qwen_composites() {
           {"qwen2_5_vl", "qwen2_5_vl", true},
           {"qwen3_vl qwen3_vl_moe", "qwen3_vl", true},
           {"qwen3_5 qwen3_5_moe", "qwen3_5", true},
+          {"qwen2_5_omni qwen2_5_omni_thinker", "qwen2_5_vl", true},
+          {"qwen3_omni_moe qwen3_omni_moe_thinker", "qwen3_vl", true},
           {"exaone4_5", "exaone4_5_vision", true},
           {"glm4v glm4v_moe", "glm4v", true}};
 }

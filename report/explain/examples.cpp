@@ -18,7 +18,7 @@ struct Example {
   std::string_view when, model;
   std::vector<Chosen> options = {};
   Count zero_experts = 0;  ///< that return their input, added to the model's own: no preset has them
-  Count audio = 0;         ///< parameters of an audio tower, likewise
+  Towers towers{};         ///< beside the model, likewise
 };
 
 constexpr std::string_view llama = "llama-3.1-8b";
@@ -33,7 +33,8 @@ std::vector<Example> examples_of_models() {
       {"chunks, experts everywhere (Llama 4)", "llama-4-scout"},
       {"experts (Mixtral)", "mixtral-8x7b"},
       {"experts that return their input among others (LongCat-Flash)", "mixtral-8x7b", {}, 4},
-      {"a tower for sounds (Qwen2-Audio's)", llama, {}, 0, 636968960},
+      {"a tower for sounds (Qwen2-Audio's)", llama, {}, 0, {.audio = 636968960}},
+      {"layers for images (Llama 3.2 11B Vision's)", llama, {}, 0, {.projector = 31461376, .cross = 1744930832}},
       {"latent attention, shared experts (DeepSeek-V3)", "deepseek-v3"},
       {"gated DeltaNet in three layers of four, gated attention (Qwen3-Next)", "qwen3-next-80b-a3b"},
       {"Mamba-2 beside attention (Falcon-H1)", "falcon-h1-0.5b"},
@@ -137,7 +138,7 @@ Request request(const Example& e) {
   Request r;
   r.model = load_model(e.model);
   r.model.arch.moe.zero_experts = e.zero_experts;
-  if (e.audio > 0) r.model.towers.audio = e.audio;
+  if (e.towers != Towers()) r.model.towers = e.towers;
   static const HardwareCard hardware = load_hardware("h100-sxm-80gb");
   r.hardware = hardware;
   const auto choose = [&](const Chosen& c) { give(r, *find_option(c.flag), c.value); };

@@ -180,7 +180,7 @@ Formula all_bytes(S s) {
     f.expression += fmt::format(" + {}", name);
     f.own.push_back({name, meaning, number_text(b.value)});
   };
-  add("M_tow", "bytes of towers", s.plan().towers);
+  add("M_tow", "bytes of towers", tower_bytes(s.plan(), s.layout()));
   add("M_proc", "measured bytes of a process before any tensor", process_bytes(s.request()));
   return f;
 }

@@ -44,7 +44,7 @@ class Writer {
     const Expr chosen = chooses ? letter("k_i", "keys that a query reads", s.selection.keys) : Expr(0);
     const Expr block = s.selection.block > 0 ? letter("b_i", "tokens of a block", s.selection.block) : Expr(0);
     return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
-             if (s.bidirectional) return q * c;
+             if (s.bidirectional) return textbook::query_key_pairs(p_.convention, q, c, {tokens, false, true});
              if (pools)
                return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked}) +
                       textbook::pooled_pairs(p_.convention, q, c, group(s.pooled), chosen);

@@ -40,6 +40,11 @@ Formula projector(S s) {
   return from_engine(s, "N_proj", "matrices and norms between the towers and the text model", "parameters.projector");
 }
 
+Formula cross(S s) {
+  return from_engine(s, "N_img", "layers of the config's cross_attention_layers and rows of the table, added up",
+                     "parameters.cross");
+}
+
 constexpr std::string_view counted = "trainable tensors; buffers and router correction biases are not parameters";
 constexpr Definition parameter_table[] = {
     {"parameters.embedding", "parameters of the token table", "parameters", component<Component::embedding>,
@@ -86,6 +91,10 @@ constexpr Definition parameter_table[] = {
      "from the tower's rows to the text model's, where it is outside of the tower; beside them in memory of inference "
      "alone",
      "modelling code of huggingface/transformers, or of the checkpoint", "a model with a projector"},
+    {"parameters.cross", "parameters of layers that read images alone", "parameters", cross,
+     "attention to an image's rows, gates, MLP and norms, and rows of the token table for images; a text skips them; "
+     "beside them in memory of inference alone",
+     "modelling code of huggingface/transformers", "a model with layers for images"},
     {"parameters.with_stored_head", "parameters of a file that stores the tied head twice", "parameters",
      with_stored_head, counted, "published checkpoints", "a tied head"},
 };

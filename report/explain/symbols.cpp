@@ -5,6 +5,7 @@
 #include <string>
 
 #include "calc/roofline.hpp"
+#include "calc/textbook/sizes.hpp"
 #include "report/sections.hpp"
 
 namespace llmcalc::explain {
@@ -118,8 +119,6 @@ constexpr LayerSize layer_sizes[] = {
     {"L_d", "layers with a dense MLP"},
     {"L_m", "layers with experts"},
     {"L_k", "layers whose keys and values later layers read"},
-    {"L_x", "layers with an MLP of width F_x"},
-    {"L_y", "layers with an MLP of width F_y"},
     {"A", "query heads"},
     {"G", "key/value heads"},
     {"d_h", "head width"},
@@ -138,8 +137,6 @@ constexpr LayerSize layer_sizes[] = {
     {"W", "window, the token itself included"},
     {"W_c", "chunk that a token attends within"},
     {"F", "MLP width"},
-    {"F_x", "another MLP width"},
-    {"F_y", "another MLP width"},
     {"H", "heads, or channels, of the recurrence"},
     {"H_k", "heads of its keys, or groups"},
     {"d_p", "width of its heads"},
@@ -152,19 +149,27 @@ constexpr LayerSize layer_sizes[] = {
     {"n_z", "learned logarithms of its decays"},
     {"c_h", "tokens that its kernels take at once"},
 };
+/// The meaning of a letter of one of Arch::mlps: L_x, F_x and so on; empty for others.
+std::string mlp_meaning(std::string_view name) {
+  const bool one = name.size() == 3 && textbook::mlp_letters.find(name[2]) != std::string_view::npos;
+  if (one && name.starts_with("L_")) return "layers with an MLP of width F_" + std::string(name.substr(2));
+  return one && name.starts_with("F_") ? "another MLP width" : "";
+}
+std::string layer_meaning(std::string_view name) {
+  for (const LayerSize& l : layer_sizes)
+    if (l.name == name) return std::string(l.meaning);
+  return mlp_meaning(name);
+}
 /// The meaning of a letter, and of one with the number of a mixer behind it.
 std::optional<Symbol> layer_symbol(S s, std::string_view name) {
   const std::optional<Count> value = s.letter(name);
   if (!value) return std::nullopt;
   const std::size_t digits = name.size() - 1 - name.find_last_not_of("0123456789");
   const std::string_view base = name.substr(0, name.size() - digits);
-  for (const LayerSize& l : layer_sizes)
-    if (l.name == base)
-      return Symbol{std::string(name),
-                    std::string(l.meaning) +
-                        (digits == 0 ? "" : ", of the layers with mixer " + std::string(name.substr(base.size()))),
-                    number_text(*value)};
-  return std::nullopt;
+  const std::string meaning = layer_meaning(base);
+  if (meaning.empty()) return std::nullopt;
+  const std::string of = digits == 0 ? "" : ", of the layers with mixer " + std::string(name.substr(base.size()));
+  return Symbol{std::string(name), meaning + of, number_text(*value)};
 }
 
 /// Another quantity that is explained itself.

@@ -9,17 +9,23 @@ namespace llmcalc::explain {
 inline constexpr std::string_view tower_sources =
     "huggingface/transformers: quantised checkpoints leave towers in 16 bits; the checkpoint's header";
 inline constexpr std::string_view tower_convention =
-    "16 bits each, or as a checkpoint's header says; whole on every rank that has the token table; none with "
-    "--no-towers, and of llama.cpp";
+    "16 bits each, or as a checkpoint's header says; whole on every rank that has the token table, but for layers that "
+    "read images alone, which tensor-parallel ranks cut; none with --no-towers, and of llama.cpp";
 
 inline Formula tower_bytes(const Setting& s) {
   const Towers& t = s.request().model.towers;
+  const Count cut = s.plan().cut_towers.value;
   if (s.plan().towers == Bytes()) return {"0"};
-  if (t.held) return {"M_tow", {{"M_tow", "bytes of their tensors in the header", number_text(t.held->value)}}};
-  return {"2*(N_vis + N_aud + N_proj)",
-          {{"N_vis", "parameters of the vision tower", number_text(t.vision)},
-           {"N_aud", "parameters of the audio tower", number_text(t.audio)},
-           {"N_proj", "parameters of the projector", number_text(t.projector)}}};
+  Formula f =
+      t.held ? Formula{"M_tow", {{"M_tow", "bytes of their tensors in the header", number_text(t.held->value - cut)}}}
+             : Formula{"2*(N_vis + N_aud + N_proj)",
+                       {{"N_vis", "parameters of the vision tower", number_text(t.vision)},
+                        {"N_aud", "parameters of the audio tower", number_text(t.audio)},
+                        {"N_proj", "parameters of the projector", number_text(t.projector)}}};
+  if (cut == 0) return f;
+  f.expression += " + ceil(M_img/T)";
+  f.own.push_back({"M_img", "bytes of the layers that read images alone", number_text(cut)});
+  return f;
 }
 
 }  // namespace llmcalc::explain

@@ -165,6 +165,16 @@ TEST_CASE("naive inference holds scores while a core runs", "[cost][memory]") {
   CHECK(inference_memory(even(), p).workspace == Bytes(2 * 512 * (64 + 128 + 64 + 64 + 128 + 16 * 512)));
 }
 
+TEST_CASE("towers lie whole on every rank, and layers beside the model are cut", "[cost][memory]") {
+  Plan p;
+  const Bytes alone = inference_memory(even(), p, {.tp = 2}).peak;
+  p.towers = Bytes(100);
+  p.cut_towers = Bytes(101);
+  CHECK(inference_memory(even(), p, {.tp = 2}).towers == Bytes(100 + 51));
+  CHECK(inference_memory(even(), p, {.tp = 2}).peak == alone + Bytes(151));
+  CHECK(inference_memory(even(), p).towers == Bytes(201));
+}
+
 TEST_CASE("memory past 2^63 bytes is an error", "[contract][memory]") {
   Plan p = step(Recompute::none);
   p.micro_batch = p.global_batch = Count{1} << 30;

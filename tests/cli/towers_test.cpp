@@ -6,6 +6,24 @@
 using namespace llmcalc;
 using test::ask;
 
+namespace {
+
+/// A config like Llama 3.2 Vision's: 4 layers of text of width 64, and one that reads images alone.
+std::string with_image_layer() {
+  const std::string path = test::scratch() + "/mllama.json";
+  test::write_file(path, R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
+    "hidden_size": 64, "num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 128, "vocab_size": 256, "max_position_embeddings": 512, "cross_attention_layers": [2]},
+    "vision_config": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_global_layers": 1,
+    "image_size": 28, "patch_size": 14, "vision_output_dim": 32}})");
+  return path;
+}
+
+// q and o 2 x 64 x 64, k and v 2 x 64 x 32, their norms 2 x 16, MLP 3 x 64 x 128, norms and gates 2 x 64 + 2, 8 rows
+constexpr Count image_layer = 2 * 64 * 64 + 2 * 64 * 32 + 32 + 3 * 64 * 128 + 130 + 8 * 64;
+
+}  // namespace
+
 TEST_CASE("params shows a vision tower and its projector beside the total", "[cli][towers]") {
   const json::Value kimi = ask("params kimi-k3")["parameters"];
   CHECK(kimi["vision"] == 401214464);
@@ -65,4 +83,21 @@ TEST_CASE("a tower's parameters are explained by the sum of its modules", "[cli]
   CHECK_THAT(test::llmcalc("explain parameters.vision kimi-k3").out, Catch::Contains("401,214,464"));
   CHECK_THAT(test::llmcalc("explain parameters.projector kimi-k3").out, Catch::Contains("46,144,512"));
   CHECK(test::llmcalc("explain parameters.audio kimi-k3").code == 2);
+}
+
+TEST_CASE("layers that read images alone are a part of their own, cut over ranks", "[cli][towers]") {
+  const std::string model = with_image_layer();
+  const json::Value p = ask("params " + model)["parameters"];
+  CHECK(p["cross"] == image_layer);
+  CHECK(p["projector"] == 32 * 64 + 64);
+  const Count whole = p["vision"].get<Count>() + p["projector"].get<Count>();
+  const auto towers = [&](const char* more) {
+    return ask("memory " + model + " --infer" + more)["inference_memory"]["towers_bytes"];
+  };
+  CHECK(towers("") == 2 * (whole + image_layer));
+  CHECK(towers(" --tp 2") == 2 * whole + image_layer);
+  CHECK_THAT(test::llmcalc("memory " + model + " --infer --tp 2").out,
+             Catch::Contains("but for layers, which TP cuts"));
+  CHECK_THAT(test::llmcalc("explain inference_memory.towers_bytes " + model + " --tp 2").out,
+             Catch::Contains("ceil(M_img/T)"));
 }

@@ -15,6 +15,21 @@ Arch tiny_bert() {
   return a;
 }
 
+Arch tiny_modernbert() {
+  Arch a = tiny_llama();
+  a.layers = 3;
+  a.bidirectional = true;
+  a.kv_heads = a.heads;
+  a.activation = Activation::gelu;
+  a.norm = NormKind::layer_norm_no_bias;
+  a.embedding_norm = true;
+  a.first_norm = false;
+  a.local = {.reach = {3}, .layers = LayerSet::every(1, 1, 3)};
+  a.head = {.kind = HeadKind::masked_token, .transform_bias = false};
+  a.tied_head = a.head_bias = true;
+  return a;
+}
+
 Arch tiny_t5() {
   Arch a = tiny_llama();
   a.layers = 4;
@@ -34,6 +49,15 @@ Arch tiny_t5() {
 }
 
 namespace {
+
+/// T5 with gated MLPs and a table of distances in every layer.
+Arch tiny_umt5() {
+  Arch a = tiny_t5();
+  a.mlp = MlpKind::gated;
+  a.activation = Activation::gelu_tanh;
+  a.layer_distances = true;
+  return a;
+}
 
 /// Changes both stacks' attention.
 template <typename F>
@@ -56,6 +80,16 @@ std::vector<Variant> encoder_decoder_variants() {
     a.tied_head = false;
     p.attention = AttentionImpl::naive;
     p.dropout = true;
+  });
+  add("uMT5", [](Arch& a, Plan&) { a = tiny_umt5(); });
+  add("uMT5, naive, dropout", [](Arch& a, Plan& p) {
+    a = tiny_umt5();
+    p.attention = AttentionImpl::naive;
+    p.dropout = true;
+  });
+  add("uMT5, cores again", [](Arch& a, Plan& p) {
+    a = tiny_umt5();
+    p.recompute = Recompute::selective;
   });
   add("T5, cores again, dropout", [](Arch&, Plan& p) { p.recompute = Recompute::selective, p.dropout = true; });
   add("T5, all again, dropout", [](Arch&, Plan& p) { p.recompute = Recompute::full, p.dropout = true; });
@@ -135,6 +169,31 @@ std::vector<Variant> encoder_variants() {
     a.mixers = {};
     a.head = {.kind = HeadKind::none};
     a.tied_head = false;
+  });
+  add("uMT5's encoder alone, all again", [](Arch& a, Plan& p) {
+    a = tiny_umt5();
+    a.layers = 2;
+    a.mixers = {};
+    a.head = {.kind = HeadKind::none};
+    a.tied_head = false;
+    p.recompute = Recompute::full;
+  });
+  add("ModernBERT", [](Arch& a, Plan&) { a = tiny_modernbert(); });
+  add("ModernBERT, naive, dropout", [](Arch& a, Plan& p) {
+    a = tiny_modernbert();
+    p.attention = AttentionImpl::naive;
+    p.dropout = true;
+  });
+  add("ModernBERT without head, cores again", [](Arch& a, Plan& p) {
+    a = tiny_modernbert();
+    a.head = {.kind = HeadKind::none};
+    a.tied_head = a.head_bias = false;
+    p.recompute = Recompute::selective;
+  });
+  add("a decoder whose first layer has no norm", [](Arch& a, Plan& p) {
+    a = tiny_llama();
+    a.first_norm = false;
+    p.recompute = Recompute::full;
   });
   add("a decoder without head", [](Arch& a, Plan& p) {
     a = tiny_llama();

@@ -49,7 +49,8 @@ Count& part_of(Parameters& p, const std::string& name) {
                            "head.norm.",
                            "head.transform_norm."})
     if (name.starts_with(norm)) return p.norm;
-  for (const char* table : {"embedding.positions.", "embedding.encoder_distances.", "embedding.distances."})
+  for (const char* table :
+       {"embedding.positions.", "embedding.encoder_distances.", "embedding.distances.", "attn.distances."})
     if (name.starts_with(table)) return p.position;
   if (name.starts_with("embedding.") || name.starts_with("head.project.")) return p.embedding;
   if (name.starts_with("head.")) return p.lm_head;
@@ -75,8 +76,9 @@ Parameters counted(const Arch& arch) {
     // Adafactor: a row and a column of every matrix, vectors as they are (arXiv:1804.04235).
     const bool is_matrix = s.in > 0 && !is_convolution(name);
     p.factored += is_matrix ? s.groups * (s.out + s.in) : s.elements();
-    const bool table = name.starts_with("embedding.") && name != "embedding.project.weight" &&
-                       name != "embedding.per_layer_project.weight" && name != "embedding.streams.weight";
+    const bool multiplied = name == "embedding.project.weight" || name == "embedding.per_layer_project.weight" ||
+                            name == "embedding.streams.weight";
+    const bool table = (name.starts_with("embedding.") && !multiplied) || name == "attn.distances.weight";
     if (s.in > 0 && !table) {
       if (name == "altup.router.weight") {  // a layer multiplies by it twice
         p.matmul += n;

@@ -32,7 +32,14 @@ const std::string internvl = R"({"architectures": ["InternVLChatModel"], "model_
 
 // microsoft/Phi-4-multimodal-instruct
 const std::string phi4mm = R"({"architectures": ["Phi4MMForCausalLM"], "attention_bias": false,
-  "audio_processor": {"name": "cascades"}, "embd_layer": {"embedding_cls": "image_audio"}, "full_attn_mod": 1,
+  "audio_processor": {"config": {"activation": "swish", "attention_dim": 1024, "attention_heads": 16,
+  "batch_norm": false, "bias_in_glu": true, "causal": true, "chunk_size": -1, "cnn_layer_norm": true,
+  "conv_activation": "swish", "conv_glu_type": "swish", "depthwise_multiplier": 1,
+  "depthwise_seperable_out_channel": 1024, "dropout_rate": 0.0, "encoder_embedding_config": {"input_size": 80},
+  "ext_pw_kernel_size": 1, "ext_pw_out_channel": 1024, "input_layer": "nemo_conv", "input_size": 80,
+  "kernel_size": 3, "left_chunk": 18, "linear_units": 1536, "nemo_conv_settings": {"conv_channels": 1024},
+  "num_blocks": 24, "relative_attention_bias_args": {"t5_bias_max_distance": 500, "type": "t5"},
+  "time_reduction": 8}, "name": "cascades"}, "embd_layer": {"embedding_cls": "image_audio"}, "full_attn_mod": 1,
   "hidden_act": "silu", "hidden_size": 3072, "img_processor": null, "intermediate_size": 8192,
   "interpolate_factor": 1, "lm_head_bias": false, "max_position_embeddings": 131072, "mlp_bias": false,
   "model_type": "phi4mm", "num_attention_heads": 24, "num_hidden_layers": 32, "num_key_value_heads": 8,
@@ -90,7 +97,16 @@ TEST_CASE("Phi-4 multimodal is Phi-3 with sizes beside those of its towers", "[i
       phi4mm,
       together({in_layers(32, layer(3072, 24, 8, 8192, false)), {{"embed_tokens", {200064, 3072}}, {"norm", {3072}}}}),
       3836021760);
-  CHECK(imported(phi4mm).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
+  const Towers t = imported(phi4mm).towers;
+  CHECK(t.vision == 428565440);                     // SigLIP so400m at 448, 27 layers, with its head
+  const Count adapters = (256 + 320) * 32 * 45056;  // in + out of four matrices: 8192, 6144, 19456, 11264
+  const Count matrices = 3 * 3072 * (3072 + 1) + (1152 + 2 * 1024 + 3) * 3072 + 2 * 1152;
+  CHECK(t.projector == adapters + matrices);
+  CHECK(3836021760 + t.total() == 5574460384);  // huggingface.co/microsoft/Phi-4-multimodal-instruct, published total
+  CHECK_THAT(imported(phi4mm).caveats.front(), Catch::Contains("830472192 parameters of it"));
+  std::string other = phi4mm;
+  other.replace(other.find("\"config\": {\"activation\""), 8, "\"setting\"");
+  CHECK(imported(other).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
   CHECK_FALSE(arch(small("phi4_multimodal", "")).tied_head);
 }
 

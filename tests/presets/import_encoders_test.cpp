@@ -1,4 +1,4 @@
-// BERT and its kin, T5.
+// BERT and its kin, T5, ModernBERT.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
@@ -76,6 +76,52 @@ const std::string mt5_small = R"({"architectures": ["MT5ForConditionalGeneration
   "layer_norm_epsilon": 1e-06, "model_type": "mt5", "num_decoder_layers": 8, "num_heads": 6, "num_layers": 8,
   "pad_token_id": 0, "relative_attention_num_buckets": 32, "tie_word_embeddings": false, "use_cache": true,
   "vocab_size": 250112})";
+
+/// A stack of uMT5's layers: T5's with a table of distances each.
+Tensors umt5_stack(Count layers, Count hidden, Count heads, Count d_kv, Count width, bool decodes) {
+  Tensors all = t5_stack(layers, hidden, heads, d_kv, width, decodes);
+  all[all.size() - 2].copies = layers;
+  return all;
+}
+
+/// google/umt5-small and -xxl
+std::string umt5(const std::string& sizes, const std::string& architecture) {
+  return R"({"architectures": [")" + architecture + R"("], "d_kv": 64, "decoder_start_token_id": 0,
+    "dropout_rate": 0.1, "eos_token_id": 1, "feed_forward_proj": "gated-gelu", "initializer_factor": 1.0,
+    "is_encoder_decoder": true, "layer_norm_epsilon": 1e-06, "model_type": "umt5", "output_past": true,
+    "pad_token_id": 0, "relative_attention_max_distance": 128, "relative_attention_num_buckets": 32,
+    "scalable_attention": true, "tie_word_embeddings": false, "use_cache": true, "vocab_size": 256384, )" +
+         sizes + "}";
+}
+const std::string umt5_xxl = R"("d_ff": 10240, "d_model": 4096, "num_decoder_layers": 24, "num_heads": 64,
+  "num_layers": 24)";
+
+// answerdotai/ModernBERT-base and -large
+std::string modernbert(const std::string& architecture, const std::string& sizes) {
+  return R"({"architectures": [")" + architecture + R"("], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 50281, "classifier_activation": "gelu", "classifier_bias": false, "classifier_dropout": 0.0,
+    "classifier_pooling": "mean", "cls_token_id": 50281, "decoder_bias": true, "deterministic_flash_attn": false,
+    "embedding_dropout": 0.0, "eos_token_id": 50282, "global_attn_every_n_layers": 3, "global_rope_theta": 160000.0,
+    "gradient_checkpointing": false, "hidden_activation": "gelu", "initializer_cutoff_factor": 2.0,
+    "initializer_range": 0.02, "layer_norm_eps": 1e-05, "local_attention": 128, "local_rope_theta": 10000.0,
+    "max_position_embeddings": 8192, "mlp_bias": false, "mlp_dropout": 0.0, "model_type": "modernbert",
+    "norm_bias": false, "norm_eps": 1e-05, "pad_token_id": 50283, "position_embedding_type": "absolute",
+    "reference_compile": true, "repad_logits_with_grad": false, "sep_token_id": 50282,
+    "sparse_pred_ignore_index": -100, "sparse_prediction": false, "torch_dtype": "float32", "vocab_size": 50368, )" +
+         sizes + "}";
+}
+const std::string modernbert_base = R"("hidden_size": 768, "intermediate_size": 1152, "num_attention_heads": 12,
+  "num_hidden_layers": 22)";
+const std::string modernbert_large = R"("hidden_size": 1024, "intermediate_size": 2624, "num_attention_heads": 16,
+  "num_hidden_layers": 28)";
+
+/// Tables, layers and norms of ModernBERT: every layer has two norms but the first, which has one.
+Tensors modernbert_body(Count layers, Count hidden, Count width) {
+  return {
+      {"tok_embeddings", {50368, hidden}}, {"embeddings.norm", {hidden}},       {"Wqkv", {3 * hidden, hidden}, layers},
+      {"Wo", {hidden, hidden}, layers},    {"Wi", {2 * width, hidden}, layers}, {"mlp.Wo", {hidden, width}, layers},
+      {"attn_norm", {hidden}, layers - 1}, {"mlp_norm", {hidden}, layers},      {"final_norm", {hidden}}};
+}
 
 }  // namespace
 
@@ -186,4 +232,54 @@ TEST_CASE("classes of rewards, scores and ranks have no head of the vocabulary",
     CHECK(parameters(of_class(name)).total == whole - 1000 * 128);
   }
   CHECK_THAT(test::sentence([&] { of_class("LlamaForCausalLMEagle3"); }), Catch::Contains("drafts for another model"));
+}
+
+// 5,680,910,336: the encoder that Wan 2.1 comes with, models_t5_umt5-xxl-enc-bf16.pth, has 11,361,920,418 bytes, two
+// for each number and 99,746 of pickle.
+TEST_CASE("uMT5 has a table of distances in every layer, and T5 one in every stack", "[import][family]") {
+  const Arch a = check_tensors(umt5(R"("d_ff": 1024, "d_model": 512, "num_decoder_layers": 8, "num_heads": 6,
+                                    "num_layers": 8)",
+                                    "UMT5ForConditionalGeneration"),
+                               together({umt5_stack(8, 512, 6, 64, 1024, false),
+                                         umt5_stack(8, 512, 6, 64, 1024, true),
+                                         {{"shared", {256384, 512}}, {"lm_head", {256384, 512}}}}),
+                               306601984);
+  CHECK(a.layer_distances);
+  const Arch alone =
+      check_tensors(umt5(umt5_xxl, "UMT5EncoderModel"),
+                    together({umt5_stack(24, 4096, 64, 64, 10240, false), {{"shared", {256384, 4096}}}}), 5680910336);
+  CHECK(alone.is_encoder());
+  CHECK(alone.head == ModelHead{.kind = HeadKind::none});
+}
+
+TEST_CASE("ModernBERT has the parameters of its modules, with a head or without", "[import][family]") {
+  const auto head = [](Count hidden) {
+    return Tensors{{"head.dense", {hidden, hidden}}, {"head.norm", {hidden}}, {"decoder.bias", {50368}}};
+  };
+  const Tensors base = modernbert_body(22, 768, 1152);
+  const Arch a =
+      check_tensors(modernbert("ModernBertForMaskedLM", modernbert_base), together({base, head(768)}), 149655232);
+  CHECK(a.head == ModelHead{.kind = HeadKind::masked_token, .transform_bias = false});
+  CHECK(a.tied_head);
+  CHECK_FALSE(a.first_norm);
+  CHECK(cache_elements_per_token(a) == 0);
+  check_tensors(modernbert("ModernBertForMaskedLM", modernbert_large),
+                together({modernbert_body(28, 1024, 2624), head(1024)}), 395881664);
+  const Arch bare = check_tensors(modernbert("ModernBertModel", modernbert_base), base, 149014272);
+  CHECK(bare.head == ModelHead{.kind = HeadKind::none});
+}
+
+TEST_CASE("two layers of ModernBERT in three see 64 tokens on each side", "[import][family]") {
+  const Arch a = arch(modernbert("ModernBertModel", modernbert_base));
+  CHECK(a.local.reach == Reach{129, false});
+  CHECK(a.local.layers == others_of(22, {0, 3, 6, 9, 12, 15, 18, 21}));
+  const Arch each = arch(small("modernbert", R"("global_attn_every_n_layers": 1)"));
+  CHECK(each.local == LocalAttention());
+  const Arch typed = arch(small("modernbert", R"("local_attention": 16, "layer_types": ["sliding_attention",
+    "sliding_attention", "full_attention", "full_attention", "full_attention", "full_attention", "full_attention",
+    "full_attention"])"));
+  CHECK(typed.local == LocalAttention{{17, false}, layers({0, 1})});
+  CHECK_THAT(refusal(small("modernbert", R"("architectures": ["ModernBertForMaskedLM"], "classifier_activation":
+    "relu")")),
+             Catch::Contains("another function than \"hidden_activation\""));
 }

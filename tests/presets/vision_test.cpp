@@ -1,6 +1,9 @@
 // Towers beside text models: published configs of towers beside a small text model of the right width, against what
 // the checkpoints hold beside their text models, or the modules of the modelling code added up.
 
+#include <algorithm>
+
+#include "calc/parameters.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
@@ -21,7 +24,8 @@ json::Value tower_rows() {
 Towers towers_of(const json::Value& row) {
   return {.vision = row.value("vision", Count{0}),
           .audio = row.value("audio", Count{0}),
-          .projector = row.value("projector", Count{0})};
+          .projector = row.value("projector", Count{0}),
+          .cross = row.value("cross", Count{0})};
 }
 
 /// A composite config of `type` beside a Llama 64 wide.
@@ -41,13 +45,15 @@ constexpr Count small_clip_numbers = 8 + 96 + 80 + 32 + 2 * (288 + 144 + 136 + 3
 
 TEST_CASE("a tower and its projector have as many parameters as their checkpoint", "[import][towers]") {
   const json::Value rows = tower_rows();
-  REQUIRE(rows.size() == 30);
+  REQUIRE(rows.size() == 37);
   for (const json::Value& row : rows) {
     CAPTURE(row["name"].get<std::string>());
     const ModelCard card = import_config(row["config"], "config.json");
     CHECK(card.towers == towers_of(row));
     CHECK(card.unknown_keys == std::vector<std::string>());
-    for (const std::string& caveat : card.caveats) CHECK(caveat.find("not counted") == std::string::npos);
+    for (const std::string& caveat : card.caveats)
+      CHECK((caveat.find("not counted") == std::string::npos ||
+             caveat.find("of an image is not counted") != std::string::npos));
   }
 }
 
@@ -83,10 +89,10 @@ TEST_CASE("the parts of a small CLIP add up, and a head and further layers chang
 
 TEST_CASE("a tower that is not known is named and not counted", "[import][towers]") {
   const auto card = [](const std::string& type, const std::string& more) { return imported(beside_text(type, more)); };
-  const std::string vision = R"("vision_config": {"model_type": "siglip2_vision_model", "hidden_size": 8})";
+  const std::string vision = R"("vision_config": {"model_type": "dinov3_vit", "hidden_size": 8})";
   const ModelCard one = card("llava", vision);
   CHECK(one.towers == Towers());
-  CHECK(one.caveats.front() == "text part only: the vision tower \"siglip2_vision_model\" beside it is not counted");
+  CHECK(one.caveats.front() == "text part only: the vision tower \"dinov3_vit\" beside it is not counted");
   // A known tower in a model whose projector is not: neither is counted, since there may be more than one.
   const ModelCard two = card("video_llava", R"("vision_config": {)" + small_clip + "}");
   CHECK(two.towers == Towers());
@@ -131,4 +137,33 @@ TEST_CASE("a model file says its towers, and reads them again", "[towers]") {
   json::Value wrong = file;
   wrong["towers"]["sound"] = 1;
   CHECK_THROWS_WITH(read_model_file(wrong, "x.json"), Catch::Contains("\"sound\""));
+}
+
+TEST_CASE("Llama 3.2's layers for images are no layers of its text model, and ranks cut them", "[import][towers]") {
+  const json::Value rows = tower_rows();
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [](const json::Value& r) { return r["name"] == "Llama-3.2-11B-Vision"; });
+  const ModelCard card = import_config((*row)["config"], "config.json");
+  CHECK(card.arch.layers == 32);
+  CHECK(parameters(card.arch).total == 8030261248);  // Llama 3.1 8B
+  CHECK(parameters(card.arch).total + card.towers.total() == 10642941475);
+  CHECK(card.towers.cut_bytes() == Bytes(Count{2} * 1744930832));
+  CHECK_THAT(card.caveats.back(), Catch::StartsWith("8 layers that read images alone"));
+  CHECK(read_model_file(model_file_json(card), "a file").towers == card.towers);
+  const auto refused = [&](const json::Value& layers) {
+    json::Value config = (*row)["config"];
+    config["text_config"]["cross_attention_layers"] = layers;
+    return refusal(config.dump());
+  };
+  CHECK_THAT(refused({3, 40}), Catch::Contains("expected layers below 40, each once, got 40"));
+  CHECK_THAT(refused({3, 3}), Catch::Contains("each once, got 3"));
+}
+
+TEST_CASE("an omni model's talker is named", "[import][towers]") {
+  json::Value config;
+  for (const json::Value& row : tower_rows())
+    if (row["name"] == "Qwen2.5-Omni-7B") config = row["config"];
+  config["talker_config"] = {{"model_type", "qwen2_5_omni_talker"}};
+  CHECK(imported(config.dump()).caveats.front() ==
+        "the thinker alone: talker and vocoder beside it, which speak, are not counted");
 }

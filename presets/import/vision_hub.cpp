@@ -1,0 +1,227 @@
+// Towers that a checkpoint's own code describes: Phi-4 multimodal's, DeepSeek-OCR's.
+
+#include <fmt/format.h>
+
+#include "presets/import/vision.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// SigLIP's tower with its head (vision_clip.cpp), for Phi-4: patches (h, c, p, p) with bias, positions of a square
+/// image, vit_blocks, a LayerNorm; a probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
+Tally phi4_sight(Count c, Count h, Count m, Count layers, Count image, Count p) {
+  const Count along = image / p;
+  return Tally()
+      .linear(mul(c, p, p), h)
+      .table(mul(along, along), h)
+      .copies(layers, vit_block(h, m))
+      .layer_norms(1, h)
+      .numbers(h)
+      .copies(4, Tally().linear(h, h))
+      .layer_norms(1, h)
+      .linear(h, m)
+      .linear(m, h);
+}
+
+/// hf phi4_multimodal/modeling_phi4_multimodal.py, Phi4MultimodalVisionModel.
+Tower phi4_vision(const Config& v) {
+  const Count h = v.size("hidden_size", 1152);
+  return {phi4_sight(colours(v), h, v.size("intermediate_size", 4304), v.size("num_hidden_layers", 27),
+                     side(v, "image_size", 448), side(v, "patch_size", 14))
+              .total(),
+          h};
+}
+
+/// Two matrices with biases, from the tower's rows to the text model's width and from that to itself.
+Tally two_matrices(Count in, Count hidden) { return Tally().linear(in, hidden).linear(hidden, hidden); }
+
+/// Phi4MultimodalImageEmbedding: and two rows that stand between parts of an image.
+Count phi4_vision_projector(const Joint& j) { return two_matrices(j.width, j.hidden).numbers(mul(2, j.width)).total(); }
+
+/// The sizes of a conformer that hears: width h, MLPs m, heads, convolutions' channels (outer e, depthwise x, separable
+/// s) and taps, channels of the first convolutions, how much they shorten time, numbers of a frame, rows of distances.
+struct Conformer {
+  Count h, m, heads, layers, e, x, s, taps, channels, shortens, frame, distances;
+};
+
+/// Phi4MultimodalAudioModel. The first convolutions: 9 taps from 1 to c channels, then each halving 9 taps of each
+/// channel and c x c, all with biases; `out` from the channels of the shortened frame. Distances of all layers: a table
+/// of rows x heads. A layer: two gated MLPs under LayerNorms, attention 4 (h^2 + h), a convolution under a LayerNorm
+/// (h to 2 e with two biases more, depthwise taps, h x to s, h to e), two LayerNorms. And a mean and a deviation of
+/// each number of a frame, buffers, which are saved with the weights.
+Count conformer(const Config& c, const Conformer& s) {
+  Count frame = s.frame, halvings = 0;
+  for (Count n = 1; n < s.shortens; n = mul(n, 2), ++halvings) frame = ceil_div(frame, 2);
+  if (s.shortens != Count{1} << halvings || halvings == 0)
+    c.refuse(fmt::format("\"time_reduction\": expected 2, 4, 8 or another power of 2, got {}", s.shortens));
+  const Tally mlp = Tally().layer_norms(1, s.h).linear(s.h, mul(2, s.m)).linear(s.m, s.h);
+  const Count wide = mul(s.h, s.x);
+  const Tally convolution = Tally()
+                                .layer_norms(1, s.h)
+                                .linear(s.h, mul(2, s.e))
+                                .numbers(mul(2, s.e))
+                                .table(wide, add(s.taps, 1))
+                                .linear(wide, s.s)
+                                .linear(s.h, s.e);
+  const Tally layer =
+      Tally().copies(2, mlp).copies(4, Tally().linear(s.h, s.h)).copies(1, convolution).layer_norms(2, s.h);
+  const Tally halving = Tally().table(s.channels, 10).linear(s.channels, s.channels);
+  return Tally()
+      .table(s.channels, 10)
+      .copies(halvings - 1, halving)
+      .linear(mul(s.channels, frame), s.h)
+      .table(s.distances, s.heads)
+      .copies(s.layers, layer)
+      .numbers(mul(2, s.frame))
+      .total();
+}
+
+Tower phi4_audio(const Config& c) {
+  const Count h = c.size("hidden_size", 1024), far = c.size("bias_max_distance", 1000);
+  const Conformer s{.h = h,
+                    .m = c.size("intermediate_size", 1536),
+                    .heads = c.size("num_attention_heads", 16),
+                    .layers = c.size("num_blocks", 24),
+                    .e = c.size("ext_pw_out_channel", 1024),
+                    .x = c.size("depthwise_multiplier", 1),
+                    .s = c.size("depthwise_separable_out_channel", 1024),
+                    .taps = c.size("kernel_size", 3),
+                    .channels = c.size("nemo_conv_channels", 1024),
+                    .shortens = c.size("time_reduction", 8),
+                    .frame = c.size("input_size", 80),
+                    .distances = c.flag("bias_symmetric", false) ? far : mul(2, far)};
+  c.ignore({"chunk_size", "left_chunk", "activation", "conv_activation", "conv_glu_type", "nemo_activation",
+            "audio_token_id", "feature_layer", "dropout_rate"});
+  return {conformer(c, s), mul(h, c.size("downsample_rate", 1))};
+}
+
+/// Phi4MultimodalAudioEmbedding: matrices for sound alone, and for sound beside an image.
+Count phi4_audio_projector(const Joint& j) { return mul(2, two_matrices(j.width, j.hidden).total()); }
+
+/// hub microsoft/Phi-4-multimodal-instruct: the same tower under other names.
+Count phi4mm_audio(const Config& c) {
+  const auto nested = [&](const char* object, const char* key, Count otherwise) {
+    return c.has(object) ? c.object(object).size(key, otherwise) : otherwise;
+  };
+  return conformer(c, {.h = c.size("attention_dim", 1024),
+                       .m = c.size("linear_units", 1536),
+                       .heads = c.size("attention_heads", 16),
+                       .layers = c.size("num_blocks", 24),
+                       .e = c.size("ext_pw_out_channel", 1024),
+                       .x = c.size("depthwise_multiplier", 1),
+                       .s = c.size("depthwise_seperable_out_channel", 1024),
+                       .taps = c.size("kernel_size", 3),
+                       .channels = nested("nemo_conv_settings", "conv_channels", 1024),
+                       .shortens = c.size("time_reduction", 8),
+                       .frame = c.size("input_size", 80),
+                       .distances = mul(2, nested("relative_attention_bias_args", "t5_bias_max_distance", 500))});
+}
+
+/// Adapters of one rank on all matrices of every layer: queries, keys and values in one, output, gate and up in one,
+/// down; (in + out) numbers each per rank.
+Count phi4mm_adapters(const Config& whole, std::string_view key) {
+  if (!whole.has(key)) return 0;
+  const Count h = whole.size("hidden_size", 3072), m = whole.size("intermediate_size", 8192);
+  const Count n = whole.size("num_attention_heads", 24), g = whole.size("num_key_value_heads", 8);
+  const Count qkv = mul(add(n, mul(2, g)), h / n);
+  const Count sides = add(add(add(h, qkv), mul(2, h)), add(add(h, mul(2, m)), add(m, h)));
+  return mul(whole.object(key).size("r", 1), sides, whole.size("num_hidden_layers", 32));
+}
+
+constexpr std::string_view clip_l = "clip-l-14-224", sam_b = "sam_vit_b";
+
+/// SAM's image encoder (github.com/facebookresearch/segment-anything, image_encoder.py), for images of 1024: patches of
+/// 16 with bias, positions h each, vit_blocks with distances along both axes (2 tables of 2 s - 1 rows as wide as a
+/// head, s = 14 in windows and 64 in global layers); a neck of two convolutions without biases and two LayerNorms, to
+/// 256; two more of 9 taps, without biases.
+Count sam_encoder(const Config& s, Count image) {
+  const Count h = s.size("width", 768), layers = s.size("layers", 12), heads = s.size("heads", 12), along = image / 16;
+  const std::vector<Count> channels = s.counts("downsample_channels");
+  if (channels.size() != 2 || h % heads != 0)
+    s.refuse(
+        "expected two numbers of channels in \"downsample_channels\", and a \"width\" that \"heads\" share evenly");
+  const auto global = static_cast<Count>(s.counts("global_attn_indexes").size());
+  if (global > layers) s.refuse("\"global_attn_indexes\" names more layers than there are");
+  const auto distances = [&](Count side) { return Tally().table(2 * (2 * side - 1), h / heads); };
+  return Tally()
+      .linear(3 * 16 * 16, h)
+      .table(mul(along, along), h)
+      .copies(layers, vit_block(h, mul(4, h)))
+      .copies(layers - global, distances(14))
+      .copies(global, distances(along))
+      .linear(h, 256, false)
+      .linear(256 * 9, 256, false)
+      .layer_norms(2, 256)
+      .linear(256 * 9, channels[0], false)
+      .linear(mul(channels[0], 9), channels[1], false)
+      .total();
+}
+
+/// CLIP-L as DeepSeek-OCR has it: a class, patches (h, 3, p, p) without bias, positions, one LayerNorm before its
+/// vit_blocks and none behind.
+Count clip_encoder(const Config& s) {
+  const Count h = s.size("width", 1024), p = s.size("patch_size", 14);
+  return Tally()
+      .numbers(h)
+      .linear(mul(3, p, p), h, false)
+      .table(add(patches(s, 224, 14), 1), h)
+      .layer_norms(1, h)
+      .copies(s.size("layers", 24), vit_block(h, mul(4, h)))
+      .total();
+}
+
+/// hub deepseek-ai/DeepSeek-OCR, deepencoder.py and modeling_deepseekocr.py: SAM's encoder, whose rows CLIP's layers
+/// read; both results side by side are the tower's rows.
+Tower deepencoder(const Config& v) {
+  const Config sizes = v.object("width");
+  for (const std::string_view part : {clip_l, sam_b})
+    if (!sizes.has(part)) sizes.refuse(fmt::format("\"{}\" is missing", part));
+  const Config clip = sizes.object(clip_l), sam = sizes.object(sam_b);
+  clip.ignore({"heads"});
+  v.ignore({"model_name", "mlp_ratio"});
+  return {add(sam_encoder(sam, v.size("image_size", 1024)), clip_encoder(clip)),
+          add(sam.counts("downsample_channels")[1], clip.size("width", 1024))};
+}
+
+/// A matrix with bias; and two rows of the text model that end lines of an image and stand between its parts.
+Count deepseek_ocr(const Joint& j) {
+  const Config p = j.whole.has("projector_config") ? j.whole.object("projector_config") : j.whole;
+  if (p.text("projector_type", "linear") != "linear")
+    p.refuse("\"projector_type\": only \"linear\" is known; leave vision_config out to count the text part alone");
+  return Tally().linear(j.width, j.hidden).table(2, j.hidden).total();
+}
+
+}  // namespace
+
+std::vector<TowerFamily> hub_towers() {
+  return {{"phi4_multimodal_vision", phi4_vision}, {"deeplip_b_l", deepencoder}};
+}
+std::vector<Composite> hub_composites() {
+  return {{"phi4_multimodal", "phi4_multimodal_vision", true, phi4_vision_projector},
+          {"deepseek_vl_v2", "", false, deepseek_ocr}};
+}
+std::vector<TowerFamily> hub_audio_towers() { return {{"phi4_multimodal_audio", phi4_audio}}; }
+std::vector<Composite> hub_audio_composites() {
+  return {{"phi4_multimodal", "phi4_multimodal_audio", true, phi4_audio_projector}};
+}
+
+void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out) {
+  const bool hears = whole.has("audio_processor") && whole.object("audio_processor").has("config");
+  if (!hears || whole.has("img_processor")) return;
+  const Config audio = whole.object("audio_processor").object("config");
+  constexpr Count h = 1152;  // SigLIP so400m at 448, which the code names
+  out.towers.vision = phi4_sight(3, h, 4304, 27, 448, 14).total();
+  out.towers.audio = phi4mm_audio(audio);
+  const Count adapters = add(phi4mm_adapters(whole, "vision_lora"), phi4mm_adapters(whole, "speech_lora"));
+  const Count matrices = add(two_matrices(h, hidden).numbers(2 * h).total(),
+                             mul(2, two_matrices(audio.size("attention_dim", 1024), hidden).total()));
+  out.towers.projector = add(matrices, adapters);
+  if (adapters > 0)
+    out.caveats.push_back(fmt::format(
+        "the projector holds the adapters with which the text model reads images and sound (vision_lora, speech_lora), "
+        "{} parameters of it",
+        adapters));
+}
+
+}  // namespace llmcalc::import
