@@ -49,6 +49,15 @@ TEST_CASE("Percentiles of gaps lie between the least gap and the greatest", "[se
   CHECK(near.percentile(50) <= near.percentile(99.9));
 }
 
+TEST_CASE("A run ends where whoever watches its answers says so", "[serve][served]") {
+  const RequestTraffic t{.requests = std::vector<ServerRequest>(20, request(10, 5)), .users = 1};
+  Count seen = 0;
+  const ServerRun run = serve({}, even_times(), t, {.answered = [&](RequestId, const Answer&) { return ++seen < 7; }});
+  CHECK(run.stopped);
+  CHECK(seen == 7);
+  CHECK(served(run, t.requests, 1).requests == 7);
+}
+
 TEST_CASE("A summary of a run, by hand", "[serve][served]") {
   // Passes of 3, 1, 1 s give both the tokens; the second request comes at 1 s and waits until 2 s.
   const RequestTraffic t{.requests = {request(10, 3), request(20, 2, Seconds(1))}};
