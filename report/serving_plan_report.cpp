@@ -101,7 +101,7 @@ std::string per_token_text(const Served& s, Seconds Spread::*value) {
 json::Value offer_json(const ServingOffer& o, const std::string& why) {
   Report part;
   const ServingEngine e = serving_engine(o.request);
-  const double capacity = serving_capacity(o.request, e, serving_traffic(o.request, e));
+  const ServingCapacity capacity = measured_capacity(o.request, e, serving_traffic(o.request, e));
   part.sections = {serving_section(o.request, e, o.run, o.at, capacity), engine_memory_section(o.request, e)};
   const json::Value all = report_json(part);
   json::Value v{
