@@ -103,10 +103,11 @@ struct ServingCapacity {
   /// Whether a queue changes what is answered, by more than the two are measured within.
   bool depends_on_queue() const;
 };
-/// Measured on the traffic's requests, which come at random, whatever their own rate: what is answered in the middle half
-/// of a run in which half more come, where a little less than that leaves no queue that grows, and a little more does; else the most rate at
-/// which none grows. With sessions, whose tokens leave the cache while their next turns wait, no queue may be long. One
-/// engine counts for all; of two kinds, as many as tell their ratio; where turns go to different engines, up to 8.
+/// Measured on the traffic's requests, which come at random, whatever their own rate: what is answered in the middle
+/// half of a run in which half more come, where a little less than that leaves no queue that grows, and a little more
+/// does; else the most rate at which none grows. With sessions, whose tokens leave the cache while their next turns
+/// wait, no queue may be long. One engine counts for all; of two kinds, as many as tell their ratio; where turns go to
+/// different engines, up to 8.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 /// By how many requests per second the queue grows in the second half of the arrivals; 0: by no more than one in fifty
 /// of them.
