@@ -17,7 +17,7 @@ bool is_kept(const Request& r, const ServingEngine& e, double load) {
   ServingTraffic traffic = serving_traffic(one, e);
   std::vector<ServerRequest>& all = traffic.requests.requests;
   all.resize(std::min(all.size(), static_cast<std::size_t>(most_of_a_trial)));
-  return keeps_slo(one, served_of(one, traffic, plain_run(one, e, traffic)));
+  return !run_within_slo(one, e, traffic).stopped;
 }
 
 /// What can be shown of a load, at most itself.
@@ -36,6 +36,17 @@ Request with_load(Request r, double load) {
 double load_of(const Request& r) { return r.serving.users ? real(*r.serving.users) : *r.serving.rate; }
 
 bool keeps_slo(const Request& r, const Served& s) { return s.requests > 0 && 100 * s.met >= r.serving.percentile; }
+
+ServerRun run_within_slo(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
+  const std::vector<ServerRequest>& all = traffic.requests.requests;
+  const Slo slo = slo_of(r);
+  double met = real(static_cast<Count>(all.size()));
+  const auto note = [&](RequestId id, const Answer& a) {
+    if (!meets(slo, a, all[id])) --met;
+    return 100 * (met / real(static_cast<Count>(all.size()))) >= r.serving.percentile;
+  };
+  return plain_run(r, e, traffic, {.answered = note});
+}
 
 double shown_rate(double rate) {
   const double steps = rate < 100 ? std::pow(10, 2 - std::floor(std::log10(rate))) : 1;

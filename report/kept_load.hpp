@@ -11,6 +11,9 @@ Request with_load(Request r, double load);
 double load_of(const Request& r);
 /// Whether as many requests keep --slo-ttft and --slo-tpot as --percentile says.
 bool keeps_slo(const Request& r, const Served& s);
+/// A run that stops where more requests have missed the limits than --percentile leaves: `stopped` says that they are
+/// not kept.
+ServerRun run_within_slo(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 /// A rate as it is shown: three digits, and all of a large number.
 double shown_rate(double rate);
 

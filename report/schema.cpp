@@ -99,6 +99,7 @@ constexpr std::array served_numbers{
     Table{"duration_s", "from the first arrival to the last token [s]"},
     Table{"watts", "power of all GPUs, cooling included [W]"},
     Table{"capacity_req_s", "the most requests per second that are answered"},
+    Table{"overloaded_req_s", "requests per second that are answered while half more come; where a queue changes it"},
     Table{"duty_cycle", "throughput_req_s over capacity_req_s"},
     Table{"goodput_req_s", "requests per second within --slo-ttft and --slo-tpot"},
     Table{"slo_met", "share of requests within them"},

@@ -93,27 +93,31 @@ bool has_known_arrivals(const ServingInputs& v);
 /// Poisson's, or "poisson, assumed" where nobody knows.
 std::string assumed_arrivals(const Request& r);
 
-/// What a part of the engines answers while more comes than it can answer; `parts` of them are all.
+/// What a part of the engines answers in a time; `parts` of them are all.
 struct ServingCapacity {
   Count requests = 0;
   Seconds time{};
   double parts = 1;
+  double overloaded = 0;  ///< requests per second that all of them answer while half more come
   double rate() const { return parts * static_cast<double>(requests) / time.value; }
+  /// Whether a queue changes what is answered, by more than the two are measured within.
+  bool depends_on_queue() const;
 };
-/// Measured on the traffic's requests, which come at random: what is answered in the middle half of a run in which half
-/// more come, where a little less than that leaves no queue that grows, and a little more does; else the most rate at
-/// which none grows. With sessions, whose tokens leave the cache while their next turns wait, no queue may be long. One
-/// engine counts for all; of two kinds, as many as tell their ratio; where turns go to different engines, up to 8.
+/// Measured on the traffic's requests, which come at random, whatever their own rate: what is answered in the middle
+/// half of a run in which half more come, where a little less than that leaves no queue that grows, and a little more
+/// does; else the most rate at which none grows. With sessions, whose tokens leave the cache while their next turns
+/// wait, no queue may be long. One engine counts for all; of two kinds, as many as tell their ratio; where turns go to
+/// different engines, up to 8.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 /// By how many requests per second the queue grows in the second half of the arrivals; 0: by no more than one in fifty
 /// of them.
 double queue_growth(const ServerRun& run);
 /// The longest queue that is longer than what is in progress beside it; 0: there is none.
 double long_queue(const ServerRun& run);
-/// Its rate in requests per second.
-double serving_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 
-/// The summary of a run's answered requests, against --slo-ttft and --slo-tpot.
+/// --slo-ttft and --slo-tpot.
+Slo slo_of(const Request& r);
+/// The summary of a run's answered requests, against these.
 Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run);
 
 }  // namespace llmcalc

@@ -143,16 +143,26 @@ class CapacityTrial {
 
 }  // namespace
 
-/// What a full server answers is what it keeps up with, but where batches that fill slowly fall into another step, or
-/// where a queue costs preemptions or cached sessions.
+/// What a full server answers is what it keeps up with, but where requests all alike that waited run in step on all
+/// ranks, where batches that fill slowly fall into another step, and where a queue costs preemptions or cached
+/// sessions.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
   constexpr double below = 0.97, above = 1.06, beyond = 1.5;
   const CapacityTrial trial(r, e, traffic);
   const ServingCapacity full = trial.saturated();
   const double rate = full.rate() / full.parts;
-  if (trial.grows(below * rate)) return trial.between(rate / 4, below * rate);
-  if (!trial.grows(above * rate)) return trial.between(above * rate, beyond * rate);
-  return full;
+  ServingCapacity most = full;
+  if (trial.grows(below * rate))
+    most = trial.between(rate / 4, below * rate);
+  else if (!trial.grows(above * rate))
+    most = trial.between(above * rate, beyond * rate);
+  most.overloaded = full.rate();
+  return most;
+}
+
+bool ServingCapacity::depends_on_queue() const {
+  constexpr double within = 0.05;
+  return std::abs(overloaded - rate()) > within * rate();
 }
 
 double queue_growth(const ServerRun& run) {
@@ -182,10 +192,6 @@ double long_queue(const ServerRun& run) {
   for (const Sample& s : run.timeline.samples())
     if (s.waiting > few && s.waiting > s.in_progress) most = std::max(most, s.waiting);
   return most;
-}
-
-double serving_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
-  return measured_capacity(r, e, traffic).rate();
 }
 
 }  // namespace llmcalc

@@ -1,6 +1,6 @@
 #pragma once
-/// Which hardware and layout serve a load within limits: the most load of one engine, found by trial of simulated
-/// traffic, and from it the engines and GPUs of the whole.
+/// Which hardware and layout serve a load within limits: of each the fewest engines that keep them, found by trial of
+/// the whole server under simulated traffic.
 
 #include <optional>
 #include <string>
@@ -11,37 +11,46 @@
 
 namespace llmcalc {
 
-/// One hardware and layout, and what an engine of it can do within the limits.
+/// One hardware and layout, and how many engines of it the load takes.
 struct ServingOffer {
-  Request request{};      ///< with --replicas, when it is settled
-  std::string why{};      ///< it does not serve; empty: it does
-  bool possible = false;  ///< such an engine can be built
-  bool fits = false;      ///< and has room for a request
-  Served alone{};         ///< a request that meets no other, where there is room
-  double most = 0;        ///< requests per second, or users, that an engine serves within the limits
-  Count engines = 0;      ///< that the whole load takes
-  Served at{};            ///< the whole load, when it is settled
+  Request request{};       ///< with --replicas, when it is served
+  std::string why{};       ///< it does not serve; empty: it does
+  bool possible = false;   ///< such an engine can be built
+  bool fits = false;       ///< and has room for a request
+  ServingEngine engine{};  ///< where it can be built
+  Served alone{};          ///< a request that meets no other, where there is room
+  bool settled = false;    ///< the fewest engines are known
+  Count engines = 1;       ///< the fewest that keep the limits, where they are known; else no fewer do
+  Served at{};             ///< the whole load, when it is served
   ServingRun run{};
   Count gpus() const { return mul(engines, devices(request.layout)); }
+  bool served() const { return at.requests > 0; }
 };
+/// Dollars per hour of its GPUs; nothing where no price is known.
+std::optional<double> usd_per_hour(const ServingOffer& o);
+/// Fewest GPUs first, of as many the cheapest.
+bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b);
 
 /// The layouts that are searched: 1 to 16 tensor-parallel ranks, alone and, where no link is faster than PCI Express,
 /// as the stages of a pipeline of 2 or 4; with experts as many data-parallel ranks of attention. None where a layout
 /// was given.
 std::vector<Request> serving_layouts(const Request& r);
 
-/// Requests of the traffic that meet no other: one, or as many as tell a percentile where they differ or where a prefix
-/// is in the cache from the second one on. `log`: the traffic, where it is a log.
+/// Requests of the traffic that meet no other: one where all are alike, else 100, and 10,000 where fewer of these than
+/// --percentile keep the limits, but by no more than chance does. `log`: the traffic, where it is a log.
 Served served_alone(const Request& r, const ServingEngine& e, const ServingTraffic* log = nullptr);
-/// Why not enough of them keep the limits; empty: they do.
+/// Why not enough of them keep the limits; empty: they do, or are fewer by no more than three standard errors.
 std::string too_slow(const Request& r, const Served& alone);
 
-/// The offer of a hardware and layout. `goes_on`: false stops the search for it.
-ServingOffer serving_offer(const Request& r, const std::function<bool()>& goes_on);
+/// The offer of a hardware and layout: whether it has room, how fast a request alone is, and how many engines the load
+/// takes at least, those that answer 1.5 times as much as they do by queueing theory, which errs by less.
+ServingOffer serving_offer(const Request& r);
 
-/// Serves the whole load with the fewest engines behind a router that keep the limits, as near the trial's number as a
-/// trial errs. Precondition: the offer serves.
-void settle_offer(ServingOffer& offer);
+/// Settles offers as far as they can be shown, and serves the load with these: the `top` best, best first, among them
+/// one of fewest GPUs. Of an offer that cannot be among them only that is found out. Each keeps the limits and leaves
+/// no queue that grows; with one engine fewer it does not. `goes_on`: false stops when something is found.
+std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
+                                               const std::function<bool()>& goes_on);
 
 /// A point between speed for one user and throughput: so many users at once on one engine.
 struct ServingPoint {
@@ -59,12 +68,13 @@ struct LeftOut {
 
 /// The question to a plan's report.
 struct ServingPlanQuestion {
-  std::size_t top = 10;  ///< plans to show
   bool several = false;  ///< hardware is compared
   bool stopped = false;  ///< before all were looked at
+  bool whole = true;     ///< each plan's every number, its measured capacity too, which JSON alone shows
 };
-/// The plans, cheapest first. `like`: any request of the question.
-Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers, const std::vector<LeftOut>& left_out,
+/// The plans of settle_offers(), `shown`. `like`: any request of the question.
+Report serving_plan_report(const Request& like, const std::vector<ServingOffer>& offers,
+                           const std::vector<const ServingOffer*>& shown, const std::vector<LeftOut>& left_out,
                            const ServingPlanQuestion& q);
 
 }  // namespace llmcalc

@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "report/kept_load.hpp"
 #include "report/options.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
@@ -23,29 +24,6 @@ constexpr std::array not_searched_of_serving{"pipelines over faster links than P
                                              "other formats of weights and cache", "other limits of a pass"};
 
 std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
-
-std::optional<double> usd_per_hour(const ServingOffer& o) {
-  const std::optional<double> price = price_of(o.request);
-  return price ? std::optional(real(o.gpus()) * *price) : std::nullopt;
-}
-
-/// Fewest GPUs first, of as many the cheapest.
-bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b) {
-  if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
-  return usd_per_hour(a).value_or(1e300) < usd_per_hour(b).value_or(1e300);
-}
-
-/// Cheapest first, of those without a price the fewest GPUs.
-bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
-  const double x = usd_per_hour(a).value_or(1e300), y = usd_per_hour(b).value_or(1e300);
-  return x != y ? x < y : has_fewer_gpus(a, b);
-}
-
-/// The same of settled offers; of those that cost as much, the one that answers sooner.
-bool is_better(const ServingOffer& a, const ServingOffer& b) {
-  if (is_cheaper(a, b) || is_cheaper(b, a)) return is_cheaper(a, b);
-  return a.at.latency.mean < b.at.latency.mean;
-}
 
 /// "tp 4": what an engine is cut into.
 std::string engine_text(const Layout& l) {
@@ -98,16 +76,22 @@ std::string per_token_text(const Served& s, Seconds Spread::*value) {
   return s.continued > 0 ? duration_text(s.per_token.*value) : "-";
 }
 
+/// Requests per second, or users, of each engine.
+double engine_load(const ServingOffer& o) {
+  return (o.request.serving.log.empty() ? load_of(o.request) : o.at.request_rate) / real(o.engines);
+}
+
 json::Value offer_json(const ServingOffer& o, const std::string& why) {
   Report part;
-  const ServingEngine e = serving_engine(o.request);
-  const double capacity = serving_capacity(o.request, e, serving_traffic(o.request, e));
+  const ServingEngine& e = o.engine;
+  const ServingCapacity capacity = measured_capacity(o.request, e, serving_traffic(o.request, e));
   part.sections = {serving_section(o.request, e, o.run, o.at, capacity), engine_memory_section(o.request, e)};
   const json::Value all = report_json(part);
-  json::Value v{
-      {"hardware", o.request.hardware->name},     {"engines", o.engines},      {"simulated_share", o.run.share},
-      {"layout", serving_head(o.request).layout}, {"most_per_engine", o.most}, {"serving", all["serving"]},
-      {"memory", all["engine_memory"]},           {"reasons", {why}},          {"command", serve_command(o)}};
+  json::Value v{{"hardware", o.request.hardware->name}, {"engines", o.engines},
+                {"simulated_share", o.run.share},       {"layout", serving_head(o.request).layout},
+                {"load_per_engine", engine_load(o)},    {"serving", all["serving"]},
+                {"memory", all["engine_memory"]},       {"reasons", {why}},
+                {"command", serve_command(o)}};
   if (const auto usd = usd_per_hour(o)) v["usd_per_h"] = *usd;
   return v;
 }
@@ -127,7 +111,7 @@ const Tabulated& shown_percentile(double percent) {
   return *(above - 1);
 }
 
-Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
+Grid offers_grid(const std::vector<const ServingOffer*>& shown, const ServingPlanQuestion& q) {
   Grid g{.key = "plans",
          .title = "",
          .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out"},
@@ -142,10 +126,17 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
                       usd ? fmt::format("{:.2f}", *usd) : "-",
                       prices && prices->output > 0 ? fmt::format("{:.3g}", 1e6 * prices->output) : "-",
                       duration_text(o->at.first_token.*percentile.value), per_token_text(o->at, percentile.value)});
-    g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
+    if (q.whole) g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
   }
-  if (!several) g.drop(0), --g.left;
+  if (!q.several) g.drop(0), --g.left;
   return g;
+}
+
+/// Why an offer is not the best one.
+std::string why_not(const ServingOffer& o, const ServingOffer& best) {
+  if (!o.why.empty()) return o.why;
+  if (o.served()) return reason_of(o, best);
+  return fmt::format("{}{}", counted(o.gpus(), "GPU"), o.settled ? "" : " or more");
 }
 
 /// The other layouts of the best one's hardware, and why each lost.
@@ -156,9 +147,8 @@ Grid neighbours_grid(const std::vector<ServingOffer>& offers, const ServingOffer
          .left = 2,
          .rows = {}};
   for (const ServingOffer& o : offers) {
-    const bool settled = o.why.empty() && o.at.requests > 0;
-    if (&o == &best || o.request.hardware->name != best.request.hardware->name || (o.why.empty() && !settled)) continue;
-    const std::string why = settled ? reason_of(o, best) : o.why;
+    if (&o == &best || o.request.hardware->name != best.request.hardware->name) continue;
+    const std::string why = why_not(o, best);
     g.rows.push_back({engine_text(o.request.layout), why});
     g.json.push_back({{"layout", serving_head(o.request).layout}, {"reasons", {why}}});
   }
@@ -238,15 +228,14 @@ bool fits(const ServingOffer& o) { return o.fits; }
 
 /// Where nothing has room: what the engine that comes nearest to it lacks.
 void add_no_room(Report& report, const std::vector<ServingOffer>& offers) {
-  const auto missing = [](const ServingOffer& o) { return Bytes() - serving_engine(o.request).memory.kv_cache; };
+  const auto missing = [](const ServingOffer& o) { return Bytes() - o.engine.memory.kv_cache; };
   const ServingOffer* best = least_of(
       offers, [](const ServingOffer& o) { return o.possible; }, missing);
   report.verdict.push_back({"because", "nothing that was searched has room for a request", true});
   if (best == nullptr) return;
   report.verdict.push_back(
       {"nearest", fmt::format("{} x {}", devices(best->request.layout), title(*best->request.hardware))});
-  for (Finding& f : no_room_findings(best->request, serving_engine(best->request)))
-    report.verdict.push_back(std::move(f));
+  for (Finding& f : no_room_findings(best->request, best->engine)) report.verdict.push_back(std::move(f));
 }
 
 /// For each limit, whose requests alone come nearest to it.
@@ -310,33 +299,6 @@ void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>
 
 // ---- Which offers are shown
 
-/// The offers that serve, settled as far as they can be shown: the `top` cheapest, among them the one of fewest GPUs.
-void settle_best(std::vector<ServingOffer>& offers, std::size_t top) {
-  std::vector<ServingOffer*> serve;
-  for (ServingOffer& o : offers)
-    if (o.why.empty()) serve.push_back(&o);
-  std::sort(serve.begin(), serve.end(),
-            [](const ServingOffer* a, const ServingOffer* b) { return is_cheaper(*a, *b); });
-  const auto fewest = std::min_element(
-      serve.begin(), serve.end(), [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); });
-  const auto settles = [](ServingOffer& o) {
-    settle_offer(o);
-    return o.why.empty();
-  };
-  if (fewest == serve.end()) return;
-  std::size_t shown = settles(**fewest) ? 1 : 0;
-  for (ServingOffer* o : serve)
-    if (shown < top && o != *fewest && settles(*o)) ++shown;
-}
-
-std::vector<const ServingOffer*> settled(const std::vector<ServingOffer>& offers) {
-  std::vector<const ServingOffer*> all;
-  for (const ServingOffer& o : offers)
-    if (o.why.empty() && o.at.requests > 0) all.push_back(&o);
-  std::sort(all.begin(), all.end(), [](const ServingOffer* a, const ServingOffer* b) { return is_better(*a, *b); });
-  return all;
-}
-
 /// Those of one hardware that have room.
 std::vector<const ServingOffer*> offers_of(const std::vector<ServingOffer>& offers, const std::string& hardware) {
   std::vector<const ServingOffer*> all;
@@ -372,10 +334,9 @@ Grid searched_offers(const std::vector<ServingOffer>& offers, bool stopped) {
 
 }  // namespace
 
-Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers, const std::vector<LeftOut>& left_out,
+Report serving_plan_report(const Request& like, const std::vector<ServingOffer>& offers,
+                           const std::vector<const ServingOffer*>& shown, const std::vector<LeftOut>& left_out,
                            const ServingPlanQuestion& q) {
-  settle_best(offers, q.top);
-  const std::vector<const ServingOffer*> shown = settled(offers);
   Report report;
   report.command = "plan";
   report.title = fmt::format("{} for {}: {} for {:g} % of requests", title(like.model), load_text(like), slo_text(like),
@@ -389,7 +350,7 @@ Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers
     add_best(report, shown,
              **std::min_element(shown.begin(), shown.end(),
                                 [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); }));
-    report.grids = {offers_grid(shown, q.several), neighbours_grid(offers, *shown.front())};
+    report.grids = {offers_grid(shown, q), neighbours_grid(offers, *shown.front())};
     const auto front = serving_front(offers_of(offers, shown.front()->request.hardware->name));
     if (!front.empty()) report.grids.push_back(front_grid(front));
     add_serving_estimate(report, shown);

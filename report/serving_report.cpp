@@ -118,21 +118,29 @@ void add_possible(Report& report, const Request& r, const ServingEngine& e, cons
     report.verdict.push_back({"because", slow.empty() ? "no load keeps it, down to 1/256 of this one" : slow});
 }
 
+/// What is answered with a queue, at least: less than the capacity where a queue costs something.
+double beyond_capacity(const ServingCapacity& c) {
+  return c.depends_on_queue() ? std::min(c.overloaded, c.rate()) : c.rate();
+}
+
 /// A rate beyond the capacity is an overload where the run shows it.
-void add_load_finding(Report& report, const Request& r, const ServingRun& run, double capacity) {
+void add_load_finding(Report& report, const Request& r, const ServingRun& run, const Served& s,
+                      const ServingCapacity& measured) {
+  const double capacity = measured.rate();
   if (!r.serving.rate) {
     report.verdict.push_back({"capacity", per_second(capacity)});
     return;
   }
   constexpr double as_good_as = 1.03;
   const double rate = *r.serving.rate, queue = long_queue(run.run), growth = queue_growth(run.run);
+  const double answered = std::max(beyond_capacity(measured), s.request_rate);
   const std::string come = per_second(rate), most = per_second(capacity);
   std::string load = fmt::format("{} are {:.3g} % of the capacity, {}", come, 100 * rate / capacity, most);
   if (rate > capacity && (queue > 0 || growth > 0)) {
     report.verdict.push_back(
         {"overload",
-         fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second", come, most,
-                     short_rate(growth > 0 ? growth : rate - capacity)),
+         fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second", come,
+                     per_second(answered), short_rate(growth > 0 ? growth : rate - answered)),
          true});
     return;
   }
@@ -234,13 +242,14 @@ std::string slo_text(const Request& r) {
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run) {
   Report report = serving_head(r);
   const Served s = served_of(r, traffic, run.run);
-  const double capacity = std::max(serving_capacity(r, e, traffic), s.request_rate);
+  const ServingCapacity measured = measured_capacity(r, e, traffic);
+  const double capacity = measured.rate();
   add_slo_finding(report, r, s);
   if (!run.run.stopped) add_possible(report, r, e, s, capacity);
-  add_load_finding(report, r, run, capacity);
+  add_load_finding(report, r, run, s, measured);
   if (s.requests > 0) add_time_findings(report, r, s);
   add_price_finding(report, r, run, s);
-  report.sections = {serving_section(r, e, run, s, capacity)};
+  report.sections = {serving_section(r, e, run, s, measured)};
   if (why_no_long_run(r, e).empty())
     report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s)));
   report.sections.push_back(engine_memory_section(r, e, has_lengths_of_its_own(r) ? mean_tokens(traffic) : 0));

@@ -11,9 +11,9 @@ namespace llmcalc {
 /// The KV cache that an engine has, and what takes the rest of a GPU. `tokens`: of a sequence, for the most of them at
 /// once; 0: as --prompt and --generate say.
 Section engine_memory_section(const Request& r, const ServingEngine& e, Count tokens = 0);
-/// Times, rates and prices of a run on a server of that capacity; of more, if the run answered more.
+/// Times, rates and prices of a run on a server of that capacity.
 Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& s,
-                        double capacity);
+                        const ServingCapacity& capacity);
 /// The same in the long run, by queueing theory.
 Section steady_state_section(const Request& r, const SteadyState& s);
 /// A run of the request's traffic, and what it was made of.

@@ -62,12 +62,15 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
   return all;
 }
 
-Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run) {
-  const ServingInputs& v = r.serving;
+Slo slo_of(const Request& r) {
   Slo slo;
-  slo.first_token = v.slo_first_token.value_or(slo.first_token);
-  slo.per_token = v.slo_per_token.value_or(slo.per_token);
-  return served(run, traffic.requests.requests, serving_engines(r), slo);
+  slo.first_token = r.serving.slo_first_token.value_or(slo.first_token);
+  slo.per_token = r.serving.slo_per_token.value_or(slo.per_token);
+  return slo;
+}
+
+Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run) {
+  return served(run, traffic.requests.requests, serving_engines(r), slo_of(r));
 }
 
 }  // namespace llmcalc

@@ -134,7 +134,7 @@ Section engine_memory_section(const Request& r, const ServingEngine& e, Count to
 }
 
 Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& of,
-                        double capacity) {
+                        const ServingCapacity& capacity) {
   Section s{"serving", "served", {}};
   add_spread(s, "ttft_s", of.first_token);
   add_ends_of_mean(s, "ttft_s", r, InferenceClass::first_token, of.first_token.mean);
@@ -145,8 +145,10 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
   }
   add_spread(s, "latency_s", of.latency);
   add_rates(s, r, of);
-  s.add("capacity_req_s", "  at most", std::max(capacity, of.request_rate), Unit::none, "so that no queue grows");
-  s.add("duty_cycle", "  of which is used", of.request_rate / std::max(capacity, of.request_rate), Unit::ratio);
+  s.add("capacity_req_s", "  at most", capacity.rate(), Unit::none, "so that no queue grows");
+  if (capacity.depends_on_queue())
+    s.add("overloaded_req_s", "  with a queue", capacity.overloaded, Unit::none, "while half more come than that");
+  s.add("duty_cycle", "  of which is used", of.request_rate / capacity.rate(), Unit::ratio);
   add_limits_of(s, r, of);
   add_load(s, r, e, run, of);
   add_costs(s, r, run, of);
@@ -168,7 +170,8 @@ std::optional<WholeRun> whole_run(const Request& r) {
 Section served_section(const Request& r) {
   const std::optional<WholeRun> w = whole_run(r);
   if (!w) return {};
-  return serving_section(w->request, w->engine, w->run, w->served, serving_capacity(w->request, w->engine, w->traffic));
+  return serving_section(w->request, w->engine, w->run, w->served,
+                         measured_capacity(w->request, w->engine, w->traffic));
 }
 
 Section long_run_section(const Request& r) {

@@ -50,7 +50,9 @@ std::string_view usual_engine(const Request& r) {
 void choose_software(Request& r) {
   if (!r.hardware || !r.has(part::time) || is_given_by_hand(r) || r.without_software) return;
   if (!r.software && r.has(part::training)) r.software = load_software(usual_software(r));
-  if (!r.engine && r.has(part::of_inference)) r.engine = load_software(usual_engine(r));
+  if (!r.has(part::of_inference)) return;
+  const bool given = r.engine && r.gave("--software");
+  if (!given && (!r.engine || r.engine->name != usual_engine(r))) r.engine = load_software(usual_engine(r));
 }
 
 void check_software(const Request& r, Parts parts) {

@@ -17,8 +17,9 @@ std::string_view usual_software(const Request& r);
 /// shares a processor's memory; that of the vendor on Neuron, Gaudi and TPU; else vllm.
 std::string_view usual_engine(const Request& r);
 
-/// Puts in what is not given. Efficiencies given by hand and --software none go without, and so do answers that are not
-/// about times. What was measured on a device stays under any software.
+/// Puts in what is not given; the engine as the layout has it, though it was another's before. Efficiencies given by
+/// hand and --software none go without, and so do answers that are not about times. What was measured on a device stays
+/// under any software.
 void choose_software(Request& r);
 /// Throws InputError where the software that was given is of the half that these parts of the answer lack.
 void check_software(const Request& r, Parts parts);

@@ -83,6 +83,7 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
   run_.end = std::max(run_.end, a.last);
   arrivals_.answered(id, a.last);
   ++answered_;
+  if (watch_.answered && !watch_.answered(id, a)) run_.stopped = true;
 }
 
 /// Keys and values leave with the end of the pass: what a request takes besides passes is on its way to the user.
@@ -105,6 +106,7 @@ void FleetLoop::land(Ticks now) {
 
 /// Asks whoever watches, once per 1024 times.
 bool FleetLoop::goes_on() {
+  if (run_.stopped) return false;
   if (!watch_.goes_on || ++times_asked_ % 1024 != 0) return true;
   run_.stopped = !watch_.goes_on(answered_, static_cast<Count>(requests_.size()));
   return !run_.stopped;

@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr double first_bin = 1e-6, ratio = 1.02;
+constexpr double first_bin = 1e-6, ratio = 1.01;
 
 /// The end of a bin of gaps, in seconds.
 double bin_end(std::size_t i) { return first_bin * std::pow(ratio, static_cast<double>(i)); }
@@ -20,8 +20,9 @@ std::size_t bin_of(double gap, std::size_t bins) {
 }  // namespace
 
 void TokenGaps::add(Ticks gap, Count tokens) {
-  const double s = seconds(gap).value;
-  counts_[bin_of(s, bins)] += tokens;
+  Bin& bin = bins_[bin_of(seconds(gap).value, bins)];
+  bin.gaps += tokens;
+  bin.sum += gap * tokens;
   size_ += tokens;
   sum_ += gap * tokens;
 }
@@ -37,13 +38,18 @@ void TokenGaps::add(Ticks first, Ticks last, Ticks all, Count n, Count tokens) {
     const std::size_t bin = bin_of(from + step * static_cast<double>(i), bins);
     const double until = step > 0 ? (bin_end(bin) - from) / step : static_cast<double>(n);
     const Count end = until < static_cast<double>(n) ? std::max(i + 1, static_cast<Count>(until) + 1) : n;
-    counts_[bin] += (end - i) * tokens;
+    const Ticks passes = end - i, steps = passes * (i + end - 1) / 2;  // passes i to end - 1, and the sum of these
+    bins_[bin].gaps += (end - i) * tokens;
+    bins_[bin].sum += tokens * (passes * first + (n > 1 ? (last - first) / (n - 1) * steps : 0));
     i = end;
   }
 }
 
 void TokenGaps::add(const TokenGaps& other) {
-  for (std::size_t i = 0; i < bins; ++i) counts_[i] += other.counts_[i];
+  for (std::size_t i = 0; i < bins; ++i) {
+    bins_[i].gaps += other.bins_[i].gaps;
+    bins_[i].sum += other.bins_[i].sum;
+  }
   size_ += other.size_;
   sum_ += other.sum_;
 }
@@ -51,14 +57,13 @@ void TokenGaps::add(const TokenGaps& other) {
 Seconds TokenGaps::mean() const { return size_ > 0 ? (1 / static_cast<double>(size_)) * seconds(sum_) : Seconds(); }
 
 Seconds TokenGaps::percentile(double percent) const {
-  if (size_ == 0) return {};
   const auto rank = static_cast<Count>(std::ceil(percent / 100 * static_cast<double>(size_)));
   Count below = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    below += counts_[i];
-    if (below >= rank) return Seconds(bin_end(i) / std::sqrt(ratio));
+  for (const Bin& bin : bins_) {
+    below += bin.gaps;
+    if (bin.gaps > 0 && below >= rank) return seconds(bin.sum / bin.gaps);
   }
-  return Seconds(bin_end(bins - 1));
+  return {};
 }
 
 /// Adds the share of a stretch that lies in sample i.
@@ -144,7 +149,18 @@ struct RequestTimes {
   std::vector<Seconds> first, per_token, whole;
 };
 
+Seconds until_first(const Answer& a) { return seconds(a.first - a.sent); }
+/// Per token behind the first; 0 where there is none.
+Seconds per_token(const Answer& a, const ServerRequest& r) {
+  const Count further = r.generate - 1;
+  return further > 0 ? (1 / static_cast<double>(further)) * seconds(a.last - a.first) : Seconds();
+}
+
 }  // namespace
+
+bool meets(const Slo& slo, const Answer& answer, const ServerRequest& request) {
+  return until_first(answer) <= slo.first_token && per_token(answer, request) <= slo.per_token;
+}
 
 Served served(const ServerRun& run, std::span<const ServerRequest> requests, Count replicas, const Slo& slo) {
   Served s;
@@ -155,13 +171,11 @@ Served served(const ServerRun& run, std::span<const ServerRequest> requests, Cou
     const Answer& a = run.answers[i];
     if (a.last == never) continue;
     const Count further = requests[i].generate - 1;
-    const Seconds first = seconds(a.first - a.sent);
-    const Seconds each = further > 0 ? (1 / static_cast<double>(further)) * seconds(a.last - a.first) : Seconds();
-    times.first.push_back(first);
+    times.first.push_back(until_first(a));
     times.whole.push_back(seconds(a.last - a.sent));
-    if (further > 0) times.per_token.push_back(each);
+    if (further > 0) times.per_token.push_back(per_token(a, requests[i]));
     s.continued += further > 0 ? 1 : 0;
-    met += first <= slo.first_token && each <= slo.per_token ? 1 : 0;
+    met += meets(slo, a, requests[i]) ? 1 : 0;
     begin = std::min(begin, a.sent);
     prompts += requests[i].prompt;
     tokens += requests[i].generate;

@@ -20,7 +20,7 @@ struct PassRecord {
   Count in_progress = 0, waiting = 0, blocks_used = 0;  ///< at its end, before requests leave
 };
 
-/// Times between two tokens: counts by length, in bins of which each is 2 % longer than the one before, from 1 us on.
+/// Times between two tokens by length, in bins of which each is 1 % longer than the one before, from 1 us on.
 class TokenGaps {
  public:
   void add(Ticks gap, Count tokens);
@@ -30,12 +30,17 @@ class TokenGaps {
   Count size() const { return size_; }
   Ticks sum() const { return sum_; }
   Seconds mean() const;
-  /// The gap that `percent` of all do not exceed, 0 < percent < 100, within 1 %.
+  /// The gap that `percent` of all do not exceed, 0 < percent < 100, within 1 %: the mean of its bin's gaps, so that it
+  /// lies between the least gap and the greatest.
   Seconds percentile(double percent) const;
 
  private:
-  static constexpr std::size_t bins = 1024;
-  std::array<Count, bins> counts_{};
+  static constexpr std::size_t bins = 2048;
+  struct Bin {
+    Count gaps = 0;
+    Ticks sum = 0;
+  };
+  std::array<Bin, bins> bins_{};
   Count size_ = 0;
   Ticks sum_ = 0;
 };
@@ -97,6 +102,8 @@ Spread spread(std::vector<Seconds> values);
 struct Slo {
   Seconds first_token{1e300}, per_token{1e300};
 };
+/// Whether the answer to a request meets it. Precondition: the request is answered.
+bool meets(const Slo& slo, const Answer& answer, const ServerRequest& request);
 
 /// Summary of the requests that were answered.
 struct Served {

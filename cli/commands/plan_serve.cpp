@@ -57,11 +57,10 @@ std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<
 
 /// The offers of all layouts, every core taking a share.
 std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts) {
-  const std::atomic<bool>& stop = stop_flag();
   ProgressLine line("searching");
   std::atomic<std::size_t> done = 0;
   return on_all_cores(std::span<const Request>(layouts), [&](const Request& r) {
-    ServingOffer offer = serving_offer(r, [&] { return !stop.load(); });
+    ServingOffer offer = serving_offer(r);
     line.show(fmt::format("{} of {} layouts looked at", ++done, layouts.size()));
     return offer;
   });
@@ -80,10 +79,12 @@ int plan_serve(const Arguments& arguments) {
   if (layouts.empty()) throw InputError(left_out.front().why);
   std::vector<ServingOffer> offers = offers_of(layouts);
   const Count top = std::min<Count>(parse_positive(arguments.text("--top", "10"), "--top"), 1000);
+  const auto shown = settle_offers(offers, static_cast<std::size_t>(top), [] { return !stop_flag().load(); });
   const bool stopped = stop_flag().load();
-  const int code = print(serving_plan_report(layouts.front(), std::move(offers), left_out,
-                                             {static_cast<std::size_t>(top), !names.empty(), stopped}),
-                         arguments.screen());
+  const Screen screen = arguments.screen();
+  const int code = print(serving_plan_report(layouts.front(), offers, shown, left_out,
+                                             {!names.empty(), stopped, screen.style == Style::json}),
+                         screen);
   return stopped ? stopped_code() : code;
 }
 

@@ -37,7 +37,7 @@ const std::vector<Definition>& definitions() {
           process_definitions(), pipeline_definitions(), activation_definitions(), step_definitions(),
           sensitivity_definitions(), utilization_definitions(), run_definitions(), inference_memory_definitions(),
           pass_definitions(), spent_definitions(), limit_definitions(), target_definitions(), step_target_definitions(),
-          serving_definitions()})
+          serving_definitions(), served_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;
   }();

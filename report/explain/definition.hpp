@@ -64,6 +64,7 @@ std::span<const Definition> limit_definitions();
 std::span<const Definition> target_definitions();
 std::span<const Definition> step_target_definitions();
 std::span<const Definition> serving_definitions();
+std::span<const Definition> served_definitions();
 
 /// All definitions, in the order of a report.
 const std::vector<Definition>& definitions();

@@ -103,7 +103,7 @@ std::vector<Example> examples_of_servers() {
       {"--rate R",
        llama,
        {{"--rate", "2"}, {"--num-requests", "200"}, {"--api-price", "0.5,1.5"}, {"--slo-ttft", "1 s"}}},
-      {"--rate R, beyond capacity", llama, {{"--rate", "200"}, {"--num-requests", "200"}}},
+      {"--rate R --turns N, beyond capacity", llama, {{"--rate", "200"}, {"--num-requests", "200"}, {"--turns", "2"}}},
       {"--rate R --offload experts",
        "mixtral-8x7b",
        {{"--software", "vllm"}, {"--rate", "1"}, {"--num-requests", "50"}, {"--offload", "experts:0.7"}}},

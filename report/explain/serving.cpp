@@ -88,11 +88,10 @@ SteadyState long_run_of(const WholeRun& w) { return steady_state_of(w.request, w
 Formula measured_most(S s) {
   const WholeRun w = run_of(s);
   const ServingCapacity c = measured_capacity(w.request, w.engine, w.traffic);
-  return {"max(P*n_c/t_c, lambda_s)",
+  return {"P*n_c/t_c",
           {{"P", "parts of the server, of which one was measured", number_text(c.parts)},
            {"n_c", "requests that it answers in a stretch of a run", number_text(c.requests)},
-           {"t_c", "time of that stretch, s", number_text(c.time.value)},
-           as_symbol(s, "lambda_s", "requests per second that were answered", "serving.throughput_req_s")}};
+           {"t_c", "time of that stretch, s", number_text(c.time.value)}}};
 }
 
 Formula busy_share(S s) {
@@ -208,11 +207,17 @@ constexpr std::string_view known_range = "traffic, and an estimate with a known 
 
 constexpr Definition serving_table[] = {
     {"serving.capacity_req_s", "the most requests per second that are answered", "requests/s", measured_most,
-     "preemption and the lengths' spread are in it; no less than the run itself answered",
+     "preemption and the lengths' spread are in it",
      "the middle half of a run in which half more requests come than are answered; where a little less leaves a queue "
      "that "
      "grows or a little more leaves none, the most rate that leaves none",
      traffic},
+    {"serving.overloaded_req_s", "requests per second that are answered while half more come", "requests/s",
+     [](S s) {
+       return from_engine(s, "mu_o", "requests over time, in the middle half of the run", "serving.overloaded_req_s");
+     },
+     "a queue costs preemptions and cached sessions; requests all alike run in step on ranks once they waited",
+     "the run, request by request", "traffic, and a capacity that a queue changes by more than 5 %"},
     {"serving.duty_cycle", "share of the capacity that is used", "",
      [](S s) -> Formula {
        return {"lambda_s/mu_s",

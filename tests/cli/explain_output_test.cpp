@@ -104,6 +104,22 @@ TEST_CASE("a quantity goes by a word of its key or of its meaning, too", "[expla
   CHECK(test::llmcalc("explain fit" + server).code == 2);
 }
 
+TEST_CASE("the rates, percentiles and prices of a served run can be explained", "[explain][serve][cli]") {
+  const std::string server = " llama-3.1-8b --hardware h100 --rate 5 --num-requests 300 --slo-ttft 1s --price 2";
+  const json::Value serving = test::ask("serve" + server)["serving"];
+  const auto value = [&](const std::string& key) {
+    return test::ask("explain serving." + key + server)["quantities"][0]["value"];
+  };
+  for (const char* key : {"throughput_in_tok_s", "throughput_out_tok_s", "goodput_req_s", "capacity_req_s",
+                          "kv_occupancy", "utilization", "usd_per_1m_input", "usd_per_1m_output"}) {
+    CAPTURE(key);
+    CHECK(value(key) == serving[key]);
+  }
+  for (const char* time : {"ttft_s", "tpot_s", "itl_s", "latency_s"})
+    for (const char* of : {"mean", "p50", "p90", "p95", "p99", "p999"})
+      CHECK(value(std::string(time) + "." + of) == serving[time][of]);
+}
+
 TEST_CASE("where queueing theory tells no long run, explain says why", "[explain][serve][cli]") {
   const std::string asked = "explain steady_state.ttft_s llama-3.1-8b --hardware h100 ";
   CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D").err.find("it knows no engines of two kinds (--pools)") !=

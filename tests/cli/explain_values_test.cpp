@@ -138,11 +138,25 @@ Request request(const ModelCard& model, const Way& way) {
   return r;
 }
 
+/// Whether adapters are asked of matrices that a model does not have, as those of the MLP in models of recurrences
+/// alone.
+bool has_nothing_to_adapt(const Request& r, Parts parts) {
+  if (!r.gave("--lora")) return false;
+  try {
+    check(r, parts);
+    return false;
+  } catch (const InputError& e) {
+    return std::string(e.what()).find("none of the matrices") != std::string::npos;
+  }
+}
+
 /// Every quantity of a request, unless the command line refuses the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
   const Request r = request(model, way);
   if (flaw(r.model.arch, r.layout, r.plan.seq) != LayoutFlaw::none) return;
-  check(r, part::time | (way.training ? part::training : 0) | (way.inference ? part::inference : 0));
+  const Parts parts = part::time | (way.training ? part::training : 0) | (way.inference ? part::inference : 0);
+  if (has_nothing_to_adapt(r, parts)) return;
+  check(r, parts);
   const explain::Setting s(r, {way.training, way.inference});
   for (const Definition& d : explain::definitions()) {
     const std::string f = failure(s, d);

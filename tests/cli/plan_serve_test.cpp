@@ -11,6 +11,18 @@ namespace {
 
 const std::string load = "plan serve llama-3.1-8b --rate 20 --slo-ttft 500ms --slo-tpot 33ms --hardware ";
 
+/// What the command that a plan prints gives.
+json::Value run_of(const json::Value& plan) {
+  const std::string command = plan["command"];
+  return test::ask(command.substr(command.find(' ') + 1));
+}
+
+/// The share of requests that keep the limits on so many engines behind the router of a plan.
+double kept(const std::string& question, Count engines) {
+  const std::string router = engines > 1 ? " --router least-loaded --replicas " + std::to_string(engines) : "";
+  return test::ask("serve " + question + router)["serving"]["slo_met"];
+}
+
 std::string refusal(const std::string& words) {
   const test::Ran r = test::llmcalc(words);
   CHECK(r.code == 2);
@@ -32,6 +44,64 @@ TEST_CASE("what a plan of a server says to type gives the plan's numbers", "[pla
     CHECK(plan["serving"]["slo_met"] >= 0.95);
     CHECK_FALSE(plan["reasons"].empty());
   }
+}
+
+TEST_CASE("a plan of layouts under different software has the software of its command", "[plan][serve][cli]") {
+  // One RTX 4090 is served by llama.cpp, several by vllm.
+  const json::Value plans =
+      test::ask("plan serve llama-3.1-8b --hardware rtx-4090 --rate 10 --prompt 500 --slo-tpot 40ms")["plans"];
+  bool several = false;
+  for (const json::Value& plan : plans) {
+    const json::Value served = run_of(plan);
+    CAPTURE(plan["command"].get<std::string>());
+    for (const char* key : {"ttft_s", "tpot_s", "itl_s", "latency_s", "slo_met"})
+      CHECK(served["serving"][key] == plan["serving"][key]);
+    several = several || plan["layout"]["tp"] > 1;
+  }
+  CHECK(several);
+  const std::string large = "mixtral-8x7b --hardware rtx-4090 --tp 8 --users 100 --prompt 200 --generate 800";
+  const std::string limits = " --slo-ttft 1.5 --slo-tpot 0.02";
+  REQUIRE(kept(large + limits, 7) >= 0.95);
+  const json::Value one = test::ask(
+      "plan serve mixtral-8x7b --hardware rtx-4090 --users 100 --prompt 200 --generate 800" + limits)["plans"][0];
+  CHECK(one["layout"]["gpus"] <= 56);
+}
+
+TEST_CASE("no fewer engines than a plan's keep the limits, as far as serve tells", "[plan][serve][cli]") {
+  const std::string load = " --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot 33ms";
+  const std::string server = "llama-3.1-70b --hardware mi300x --tp 8" + load;
+  const Count engines = test::ask("plan serve " + server)["plans"][0]["engines"];
+  CHECK(kept(server, engines) >= 0.95);
+  for (Count n = 1; n < engines; ++n) CHECK(kept(server, n) < 0.95);
+}
+
+TEST_CASE("a plan is no larger than a server that was found by hand", "[plan][serve][cli]") {
+  const std::string users = "llama-3.1-8b --hardware mi300x --users 300 --prompt 3000 --generate 50 --slo-ttft 0.6 ";
+  REQUIRE(kept(users + "--slo-tpot 0.06 --tp 2", 5) >= 0.95);
+  CHECK(test::ask("plan serve " + users + "--slo-tpot 0.06")["plans"][0]["layout"]["gpus"] <= 10);
+  const std::string rate =
+      "qwen3-30b-a3b --hardware a100-sxm-80gb --rate 60 --prompt 3000 --generate 50 --slo-ttft 0.3 --slo-tpot 0.02";
+  REQUIRE(kept(rate, 34) >= 0.95);
+  CHECK(test::ask("plan serve " + rate)["plans"][0]["layout"]["gpus"] <= 34);
+}
+
+TEST_CASE("a layout of which 100 requests say little is not left out for them", "[plan][serve][cli]") {
+  const std::string server =
+      "qwen3-30b-a3b --hardware a100-sxm-80gb --tp 4 --rate 60 --prompt 3000 --generate 50 --slo-ttft 0.3 "
+      "--slo-tpot 0.02 --lengths lognormal:0.7";
+  REQUIRE(kept(server, 13) >= 0.95);
+  const json::Value plans = test::ask("plan serve " + server)["plans"];
+  REQUIRE(plans.size() == 1);
+  CHECK(plans[0]["engines"] <= 13);
+}
+
+TEST_CASE("a plan leaves no queue that grows, though its limits would allow one for a while", "[plan][serve][cli]") {
+  const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 22 --slo-ttft 60s";
+  const json::Value plan = test::ask("plan serve " + server)["plans"][0];
+  REQUIRE(kept(server, 2) >= 0.95);
+  CHECK(plan["engines"] == 3);
+  CHECK(plan["load_per_engine"].get<double>() == Approx(22.0 / 3));
+  CHECK(22 < plan["serving"]["capacity_req_s"].get<double>());
 }
 
 TEST_CASE("a plan's command names the files of model, hardware and software", "[plan][serve][cli]") {

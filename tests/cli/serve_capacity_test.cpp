@@ -46,12 +46,35 @@ TEST_CASE("below its capacity no queue of a server grows, and above it one does"
 
 TEST_CASE("the capacity of a server does not depend on the rate that is asked for", "[serve][capacity][cli][long]") {
   for (const std::string& server :
-       {llama + "--max-batched-tokens 512", mixtral + "--tp 4 --shared-prefix 8000 --prompt 500"}) {
+       {llama + "--max-batched-tokens 512", mixtral + "--tp 4 --shared-prefix 8000 --prompt 500",
+        std::string("serve llama-3.1-70b --hardware h100 --tp 2 --pp 4"), mixtral + "--dp 8 --ep 8"}) {
     CAPTURE(server);
     const double capacity = capacity_of(server);
     for (const double part : {0.3, 0.9, 3.0})
       CHECK(capacity_of(server, rate_text(part * capacity) + " --num-requests 2000") == Approx(capacity).epsilon(0.01));
   }
+}
+
+TEST_CASE("what a server answers in overload is told where a queue changes it", "[serve][capacity][cli][long]") {
+  // Preemptions, cached turns, and requests all alike that run in step on the ranks of a pipeline.
+  for (const auto& [options, factor] :
+       {std::pair{"--prompt 1 --generate 1000", 0.85}, std::pair{"--turns 4", 0.7}, std::pair{"--pp 2", 1.16}}) {
+    CAPTURE(options);
+    const std::string server = llama + options;
+    const json::Value alone = test::ask(server + " --rate 1 --num-requests 500")["serving"];
+    const double overloaded = alone["overloaded_req_s"];
+    CHECK(overloaded == Approx(factor * alone["capacity_req_s"].get<double>()).epsilon(0.03));
+    const double generate = std::string(options).find("1000") == std::string::npos ? 256 : 1000;
+    double tokens = 0, time = 0;
+    const json::Value run = test::ask(server + rate_text(1.5 * overloaded) + " --num-requests 30000");
+    for (const json::Value& s : run["timeline"]) {
+      if (s["start_s"] < 5000 / overloaded || s["start_s"] > 15000 / overloaded) continue;
+      tokens += s["tokens"].get<double>();
+      time += s["length_s"].get<double>();
+    }
+    CHECK(tokens / time / generate == Approx(overloaded).epsilon(0.05));
+  }
+  CHECK_FALSE(test::ask(llama + "--rate 1 --num-requests 500")["serving"].contains("overloaded_req_s"));
 }
 
 TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve][steady-state][cli][long]") {
@@ -61,7 +84,9 @@ TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve]
         mixtral + "--tp 4 --max-batched-tokens 512", llama + "--shared-prefix 2000 --prompt 500",
         mixtral + "--tp 4 --shared-prefix 8000 --prompt 500", llama + "--lengths lognormal:2",
         mixtral + "--dp 8 --ep 8 --lengths lognormal:2", llama + "--max-seqs 8", llama + "--max-chunk 128",
-        llama + "--draft-tokens 2 --acceptance 0.7", llama + "--batching prompts-first"}) {
+        llama + "--draft-tokens 2 --acceptance 0.7", llama + "--batching prompts-first",
+        llama + "--pp 4 --lengths lognormal:0.5",
+        std::string("serve llama-3.1-70b --hardware h100 --tp 2 --pp 4 --lengths lognormal:0.5")}) {
     CAPTURE(server);
     const json::Value r = test::ask(server + " --rate 1 --num-requests 3000");
     CHECK(r["steady_state"]["capacity_req_s"].get<double>() ==

@@ -86,12 +86,13 @@ TEST_CASE("the cache of all engines is never fuller in the mean than at most", "
   }
 }
 
-TEST_CASE("a server answers no more than its capacity, and is overloaded only where its queue grew", "[serve][cli]") {
+TEST_CASE("one engine answers no more than its capacity, and is overloaded only where its queue grew", "[serve][cli]") {
+  constexpr double measured_within = 0.01;
   for (const char* load : {"--rate 9.4 --num-requests 20000", "--rate 5 --turns 4 --num-requests 20000",
                            "--rate 1000 --num-requests 3000", "--rate 1000 --num-requests 5"}) {
     CAPTURE(load);
     const json::Value s = test::ask(llama + load)["serving"];
-    CHECK(s["throughput_req_s"] <= s["capacity_req_s"]);
+    CHECK(s["throughput_req_s"].get<double>() <= (1 + measured_within) * s["capacity_req_s"].get<double>());
   }
   CHECK_FALSE(has(shown(llama + "--rate 5 --turns 4 --num-requests 20000"), "overload"));
   CHECK_FALSE(has(shown(llama + "--rate 1000 --num-requests 5"), "overload"));

@@ -36,6 +36,28 @@ TEST_CASE("Gaps between tokens of a row of passes are those of the passes one by
   }
 }
 
+TEST_CASE("Percentiles of gaps lie between the least gap and the greatest", "[serve][served]") {
+  TokenGaps same, near;
+  same.add(one_second / 42, 1000);
+  for (const double percent : {1.0, 50.0, 99.9}) CHECK(same.percentile(percent) == seconds(one_second / 42));
+  near.add(one_second * 2379 / 100'000, 900);
+  near.add(one_second * 2380 / 100'000, one_second * 2381 / 100'000, 11 * (one_second * 4761 / 200'000), 11, 10);
+  for (const double percent : {0.1, 50.0, 90.0, 99.0, 99.9}) {
+    CHECK(near.percentile(percent).value >= 0.02379);
+    CHECK(near.percentile(percent).value <= 0.02381);
+  }
+  CHECK(near.percentile(50) <= near.percentile(99.9));
+}
+
+TEST_CASE("A run ends where whoever watches its answers says so", "[serve][served]") {
+  const RequestTraffic t{.requests = std::vector<ServerRequest>(20, request(10, 5)), .users = 1};
+  Count seen = 0;
+  const ServerRun run = serve({}, even_times(), t, {.answered = [&](RequestId, const Answer&) { return ++seen < 7; }});
+  CHECK(run.stopped);
+  CHECK(seen == 7);
+  CHECK(served(run, t.requests, 1).requests == 7);
+}
+
 TEST_CASE("A summary of a run, by hand", "[serve][served]") {
   // Passes of 3, 1, 1 s give both the tokens; the second request comes at 1 s and waits until 2 s.
   const RequestTraffic t{.requests = {request(10, 3), request(20, 2, Seconds(1))}};

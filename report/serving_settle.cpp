@@ -1,0 +1,219 @@
+// How many engines of an offer a load takes, and which offers are worth finding that out for.
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/kept_load.hpp"
+#include "report/sections.hpp"
+#include "report/serving_plan.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr double unpriced = 1e300;
+
+double hourly_usd(const ServingOffer& o) { return usd_per_hour(o).value_or(unpriced); }
+
+/// Cheapest first, of those without a price the fewest GPUs.
+bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
+  const double x = hourly_usd(a), y = hourly_usd(b);
+  return x != y ? x < y : has_fewer_gpus(a, b);
+}
+
+/// The same of offers that were served; of those that cost as much, the one that answers sooner.
+bool is_better(const ServingOffer* a, const ServingOffer* b) {
+  if (is_cheaper(*a, *b) || is_cheaper(*b, *a)) return is_cheaper(*a, *b);
+  return a->at.latency.mean < b->at.latency.mean;
+}
+
+/// The order in which offers are tried: by what they cost at least, over the share of the limits that a request alone
+/// leaves to waiting. The sooner good ones are found, the fewer others are worth more than one trial.
+double promise(const ServingOffer& o) {
+  constexpr double least = 0.02;
+  const ServingInputs& v = o.request.serving;
+  double used = 0;
+  if (v.slo_first_token) used = o.alone.first_token.p95 / *v.slo_first_token;
+  if (v.slo_per_token) used = std::max(used, o.alone.per_token.p95 / *v.slo_per_token);
+  return hourly_usd(o) / std::max(least, 1 - used);
+}
+
+/// The whole server under the whole load. Of more engines than can be told apart only as many are simulated, with their
+/// share of the load: the router gives each as much.
+class WholeServer {
+ public:
+  explicit WholeServer(const ServingOffer& offer) : offer_(offer) {
+    if (!offer.request.serving.log.empty()) log_ = serving_traffic(offer.request, offer.engine);
+  }
+  /// Whether so many engines keep the limits and no queue grows.
+  bool keeps(Count engines) const {
+    const Request part = part_of(engines);
+    const ServerRun run = run_within_slo(part, offer_.engine, traffic(part));
+    return !run.stopped && (!part.serving.rate || queue_growth(run) == 0);
+  }
+  /// Their run, whole.
+  void serve(ServingOffer& o) const {
+    const Request part = part_of(o.engines);
+    const ServingTraffic all = traffic(part);
+    o.request.serving.routing = part.serving.routing;
+    o.request.serving.replicas = o.engines;
+    o.run = serving_run(part, o.engine, all, false, [](Count, Count) { return true; });
+    o.run.share = share(o.engines);
+    o.at = served_of(part, all, o.run.run);
+    for (double Served::*rate : {&Served::prompt_rate, &Served::token_rate, &Served::request_rate, &Served::goodput})
+      o.at.*rate /= o.run.share;
+  }
+  /// More engines than these change nothing: each user has one, or of a hundred one is busy at a time.
+  Count most() const {
+    constexpr double idle = 100, limit = 1e9;
+    constexpr Count most_of_log = 4096;
+    const Request& r = offer_.request;
+    if (log_) return std::min(most_of_log, static_cast<Count>(log_->requests.requests.size()));
+    if (r.serving.users) return *r.serving.users;
+    return static_cast<Count>(std::ceil(std::clamp(idle * load_of(r) * offer_.alone.latency.mean.value, 1.0, limit)));
+  }
+
+ private:
+  static constexpr Count told_apart = 32;
+
+  double share(Count engines) const { return log_ ? 1 : real(std::min(engines, told_apart)) / real(engines); }
+  Request part_of(Count engines) const {
+    Request part = offer_.request;
+    part.serving.routing = Routing::least_loaded;
+    part.serving.replicas = log_ ? engines : std::min(engines, told_apart);
+    return share(engines) < 1 ? with_load(part, share(engines) * load_of(part)) : part;
+  }
+  ServingTraffic traffic(const Request& part) const { return log_ ? *log_ : serving_traffic(part, offer_.engine); }
+
+  const ServingOffer& offer_;
+  std::optional<ServingTraffic> log_;
+};
+
+/// Halves down to the fewest engines that keep the limits, between too few and as many as do.
+Count fewest_between(const WholeServer& server, Count too_few, Count n) {
+  while (n - too_few > 1) {
+    const Count middle = too_few + (n - too_few) / 2;
+    (server.keeps(middle) ? n : too_few) = middle;
+  }
+  return n;
+}
+
+/// The fewest engines that keep the limits, of `least` to `most`; nothing: none do. Of requests that come at a rate
+/// more engines keep them too.
+std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Count most) {
+  if (!server.keeps(most)) return std::nullopt;
+  Count too_few = least - 1, n = least;
+  for (Count step = 1; n < most && !server.keeps(n); n += step, step *= 2) too_few = n;
+  return fewest_between(server, too_few, std::min(n, most));
+}
+
+/// The same of users, who can fall into step, so that more engines need not keep what fewer do: all numbers are tried
+/// up to 16, and from there on one in as many as are 6 % more.
+std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Count most) {
+  constexpr Count part = 16;
+  Count too_few = least - 1;
+  for (Count n = least; n <= most; n += 1 + n / part) {
+    if (server.keeps(n)) return fewest_between(server, too_few, n);
+    too_few = n;
+  }
+  return std::nullopt;
+}
+
+/// The place of the one of fewest GPUs.
+template <class Offers>
+auto fewest_gpus_of(const Offers& all) {
+  return std::min_element(all.begin(), all.end(),
+                          [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); });
+}
+
+/// The offers that are settled so far, cheapest first.
+class SettledOffers {
+ public:
+  explicit SettledOffers(std::size_t top) : top_(top) {}
+
+  const std::vector<ServingOffer*>& all() const { return all_; }
+  void add(ServingOffer& o) {
+    const auto behind =
+        std::find_if(all_.begin(), all_.end(), [&](const ServingOffer* x) { return is_cheaper(o, *x); });
+    all_.insert(behind, &o);
+  }
+  /// The most engines with which an offer is one of the `top` cheapest or has as few GPUs as any; at most `limit`.
+  Count worth_trying(const ServingOffer& o, Count limit) const {
+    if (all_.size() < top_) return limit;
+    const double gpus = real(devices(o.request.layout));
+    const double by_gpus = real((*fewest_gpus_of(all_))->gpus());
+    return std::min(limit, static_cast<Count>(std::max(as_cheap(o), by_gpus) / gpus));
+  }
+  /// Those that may be among the `top` best: no dearer than these, and those of fewest GPUs.
+  std::vector<ServingOffer*> candidates() const {
+    std::vector<ServingOffer*> some;
+    const auto fewest = fewest_gpus_of(all_);
+    for (ServingOffer* o : all_)
+      if (some.size() < top_ || !is_cheaper(*some.back(), *o) || !has_fewer_gpus(**fewest, *o)) some.push_back(o);
+    return some;
+  }
+
+ private:
+  /// GPUs of an offer that cost no more than the last of the `top`.
+  double as_cheap(const ServingOffer& o) const {
+    constexpr double rounding = 1e-9;
+    const ServingOffer& last = *all_[top_ - 1];
+    const std::optional<double> price = price_of(o.request);
+    if (!price) return hourly_usd(last) < unpriced ? 0 : real(last.gpus());
+    return *price > 0 ? std::min(hourly_usd(last) / *price + rounding, 1e12) : 1e12;
+  }
+
+  std::size_t top_;
+  std::vector<ServingOffer*> all_;
+};
+
+/// Finds the fewest engines of an offer, or that it takes more than are worth trying.
+void settle_offer(ServingOffer& o, SettledOffers& settled) {
+  const WholeServer server(o);
+  const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);
+  if (most < o.engines) return;
+  const auto fewest = o.request.serving.users ? fewest_for_users : fewest_at_rate;
+  const std::optional<Count> n = fewest(server, o.engines, most);
+  o.settled = n.has_value();
+  o.engines = n.value_or(most + 1);
+  if (n)
+    settled.add(o);
+  else if (most == limit)
+    o.why = "keeps the limits with no number of engines";
+}
+
+/// The `top` first, and where none of these has as few GPUs as any, the first that has in the last one's place.
+std::vector<const ServingOffer*> best_of(std::vector<ServingOffer*> all, std::size_t top) {
+  std::sort(all.begin(), all.end(), is_better);
+  const auto fewest = fewest_gpus_of(all);
+  std::vector<const ServingOffer*> best(all.begin(),
+                                        all.begin() + static_cast<std::ptrdiff_t>(std::min(top, all.size())));
+  if (all.size() > top && fewest - all.begin() >= static_cast<std::ptrdiff_t>(top)) best.back() = *fewest;
+  return best;
+}
+
+}  // namespace
+
+std::optional<double> usd_per_hour(const ServingOffer& o) {
+  const std::optional<double> price = price_of(o.request);
+  return price ? std::optional(real(o.gpus()) * *price) : std::nullopt;
+}
+
+bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b) {
+  return a.gpus() != b.gpus() ? a.gpus() < b.gpus() : hourly_usd(a) < hourly_usd(b);
+}
+
+std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
+                                               const std::function<bool()>& goes_on) {
+  std::vector<ServingOffer*> serve;
+  for (ServingOffer& o : offers)
+    if (o.why.empty()) serve.push_back(&o);
+  std::stable_sort(serve.begin(), serve.end(), [](const auto* a, const auto* b) { return promise(*a) < promise(*b); });
+  SettledOffers settled(top);
+  for (ServingOffer* o : serve)
+    if (settled.all().empty() || goes_on()) settle_offer(*o, settled);
+  const std::vector<ServingOffer*> candidates = settled.candidates();
+  for (ServingOffer* o : candidates) WholeServer(*o).serve(*o);
+  return best_of(candidates, top);
+}
+
+}  // namespace llmcalc
