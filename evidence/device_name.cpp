@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "evidence/cloud_instance.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "text/names.hpp"
@@ -37,6 +38,7 @@ constexpr OtherName other_names[] = {
     {"rtx pro 6000 blackwell workstation", "rtx-pro-6000-blackwell"},
     {"rtx pro 6000 blackwell server", "rtx-pro-6000-blackwell-server"},
     {"a 100 sxm", "a100-sxm-80gb"},
+    {"h 20 3 e", "h20-96gb"},
 };
 
 template <std::size_t N>
@@ -197,7 +199,9 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
     best_words = words;
     best_distance = distance;
   }
-  return best != nullptr ? best : written_together(name);
+  if (best == nullptr) best = written_together(name);
+  if (best == nullptr) best = called(device_of_instance(text));
+  return best;
 }
 
 const HardwareCard* Devices::written_together(const DeviceName& name) const {

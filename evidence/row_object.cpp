@@ -73,6 +73,11 @@ std::string RowObject::said(std::string_view key) const {
   return v->is_string() ? v->get<std::string>() : v->dump();
 }
 
+bool RowObject::is_false(std::string_view key) const {
+  const json::Value* v = object_.find(key);
+  return v != nullptr && v->is_boolean() && !v->get<bool>();
+}
+
 RowObject RowObject::object(std::string_view key) const {
   const std::string path = path_ + std::string(key) + ".";
   if (has(key)) return {object_.object(key), path, *unknown_};

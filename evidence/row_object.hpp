@@ -31,6 +31,7 @@ class RowObject {
   std::string text(std::string_view key) const;                ///< empty: not stated
   /// What a key says, whatever its type: a string as it is, anything else as JSON; empty for null, false and [].
   std::string said(std::string_view key) const;
+  bool is_false(std::string_view key) const;  ///< the value false itself
   /// The object under a key; an empty one where there is none.
   RowObject object(std::string_view key) const;
 

@@ -132,24 +132,6 @@ std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   return "";
 }
 
-bool is_selective(const std::string& text) { return has_word(text, "selective") || has_word(text, "saves"); }
-
-/// "selective" alone and with the core named is Megatron-LM's; others name what they recompute.
-void read_selection(const std::string& text, Recomputed& r) {
-  r.core = has_word(text, "attention core") || has_word(text, "core_attn") || has_word(text, "linear-layer outputs") ||
-           has_word(text, "core attention");
-  r.norms = has_word(text, "norm") || has_word(text, "linear-layer outputs");
-  r.activations = has_word(text, "moe_act") || has_word(text, "swiglu") || has_word(text, "gelu") ||
-                  has_word(text, "linear-layer outputs");
-  r.mlp = has_word(text, "ffn") || has_word(text, "mlp");
-  r.alternate_products = has_word(text, "per-op") || has_word(text, "second matmul");
-  if (has_word(text, "alternate") || has_word(text, "second layer")) {
-    r.layers = true;
-    r.layer_step = 2;
-  }
-  if (!r.any()) r.core = true;
-}
-
 }  // namespace
 
 Stack stack_of(const TrainingRow& row) {
@@ -179,25 +161,6 @@ Stack stack_of(const TrainingRow& row) {
   s.graphs = has_word(notes, "cuda graphs on") || has_word(notes, "full-iteration cuda graph");
   s.rocm = has_word(lower(row.precision), "rocm") || lower(row.hardware.gpu).starts_with("mi");
   return s;
-}
-
-Recomputed recomputed_of(const TrainingRow& row) {
-  const std::string text = lower(row.recompute);
-  Recomputed r;
-  if (text.empty() || text.starts_with("not stated")) {
-    r.assumed = "nothing is recomputed, which the row does not state";
-  } else if (has_word(text, "not read") || has_word(text, "selective/full")) {
-    r.layers = true;
-    r.assumed = "every layer is recomputed: the row says \"" + row.recompute + "\"";
-  } else if (is_selective(text)) {
-    read_selection(text, r);
-    if (has_word(text, "microbatch level")) r.assumed = "the attention core is recomputed in every micro-batch";
-  } else if (text.starts_with("full")) {
-    r.layers = true;
-  } else if (!text.starts_with("none")) {
-    r.assumed = "nothing is recomputed: what the row says of it is not understood (\"" + row.recompute + "\")";
-  }
-  return r;
 }
 
 }  // namespace llmcalc

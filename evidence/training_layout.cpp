@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "calc/pipeline/schedule.hpp"
+#include "evidence/schedule_words.hpp"
 #include "evidence/stack.hpp"
 #include "text/names.hpp"
 
@@ -23,60 +24,12 @@ std::optional<Count> first_number(const std::string& text) {
   return std::stoll(found[0]);
 }
 
-struct ScheduleName {
-  const char* name;
-  Schedule schedule;
-};
-constexpr ScheduleName schedule_names[] = {
-    {"1f1b", Schedule::one_f_one_b},
-    {"1f1bi", Schedule::interleaved},
-    {"interleaved", Schedule::interleaved},
-    {"interleaved1f1b", Schedule::interleaved},
-    {"gpipe", Schedule::gpipe},
-    {"zb1p", Schedule::zb_1p},
-    {"zb2p", Schedule::zb_2p},
-    {"zbh1", Schedule::zb_h1},
-    {"zbh2", Schedule::zb_h2},
-    {"zbv", Schedule::zb_v},
-    {"zbvzerobubble", Schedule::zb_v},
-    {"dualpipe", Schedule::dualpipe},
-    {"dualpipev", Schedule::dualpipe_v},
-    {"1f1binterleaved", Schedule::interleaved},
-};
-
 /// Letters and digits alone, in lower case: "ZB-1p" is "zb1p", "_HYBRID_SHARD" "hybridshard".
 std::string plain_letters(const std::string& text) {
   std::string plain;
   for (const char c : lower(text))
     if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
   return plain;
-}
-
-/// The schedule that a text names. No text: 1F1B.
-std::optional<Schedule> schedule_called(const std::string& text) {
-  const std::string plain = plain_letters(text);
-  if (plain.empty()) return Schedule::one_f_one_b;
-  for (const ScheduleName& s : schedule_names)
-    if (plain == s.name) return s.schedule;
-  return std::nullopt;
-}
-
-void use_schedule(const TrainingRow& row, Layout& split, Assumptions& assumed, std::string& skip) {
-  const TrainingParallelism& p = row.parallelism;
-  const auto schedule = schedule_called(p.schedule);
-  if (!schedule) skip = fmt::format("the schedule {} is not known", in_quotes(p.schedule));
-  split.schedule = schedule.value_or(Schedule::one_f_one_b);
-  split.chunks = std::max<Count>(p.vp.value_or(1), 1);
-  if (!p.vp && split.pp > 1 && p.schedule.empty())
-    assumed.weigh("one chunk of layers per pipeline rank: virtual stages are not stated");
-  if (split.pp == 1) {
-    split.chunks = 1;
-    split.schedule = Schedule::one_f_one_b;
-    return;
-  }
-  if (split.schedule == Schedule::one_f_one_b && split.chunks > 1) split.schedule = Schedule::interleaved;
-  if (split.schedule == Schedule::interleaved && split.chunks == 1) split.schedule = Schedule::one_f_one_b;
-  if (const Count fixed = fixed_chunks(split.schedule); fixed > 0) split.chunks = fixed;
 }
 
 /// The first positive of what is said and the quotient of what is there.

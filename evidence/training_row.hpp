@@ -41,7 +41,7 @@ struct TrainingHardware {
 
 struct TrainingParallelism {
   std::optional<Count> tp, pp, vp, cp, ep, etp, dp, zero_stage;
-  std::optional<bool> sp, fsdp, async_tp, tp_comm_overlap;
+  std::optional<bool> sp, fsdp, async_tp, tp_comm_overlap;  ///< the last: also where a kind of overlap is named
   std::string schedule, fsdp_strategy, layer_split, partition, pp_layout, pp_balance, fsdp_group, zero_group, cp_comm,
       offload, note;
   std::vector<std::string> shard_flags;
@@ -64,6 +64,7 @@ struct TrainingRow {
   std::string where;     ///< file, line and row, for sentences
   std::string software;  ///< the key of that name, "framework" or "stack"
   std::string family, precision, recompute, attention, flops_convention, optimizer, scope, quality, notes;
+  std::string adapters;  ///< what the keys "lora", "lora_rank", "lora_targets" and "adapters" say, with their names
   RowSource source;
   TrainingModel model;
   TrainingHardware hardware;
