@@ -1,9 +1,9 @@
 #pragma once
 /// A run of a server, recorded request by request: what evidence/serving/ holds.
 ///
-/// { "name", "source", "engine": {"name", "version", "tensor_parallel_size", "data_parallel_size",
-///   "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len", "dtype", "quantization"?,
-///   "kv_cache_dtype"},
+/// { "name", "source", "engine": {"name", "version", "tensor_parallel_size", "pipeline_parallel_size"?,
+///   "data_parallel_size", "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len",
+///   "gpu_memory_utilization"?, "block_size"?, "dtype", "quantization"?, "kv_cache_dtype"},
 ///   "model", "hardware", "instances": [{"hardware", "npu_mem": {"mem_size", "mem_bw", "mem_util"}, "tp_size", ...}],
 ///   "requests": [{"id", "queued_s", "first_token_s", "last_token_s", "prompt", "generated", ...}],
 ///   "per_second"?: {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting", ...], "rows"} }
@@ -42,10 +42,12 @@ struct RecordedRun {
   RowSource source;
   std::string engine, version, model, hardware, dtype, quantization, cache_dtype;
   std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< of one device
-  Count tensor_ranks = 1, data_ranks = 1;                        ///< `data_ranks` engines of `tensor_ranks` devices
-  bool expert_parallel = false;                                  ///< experts are divided over all these devices
-  std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len;  ///< of one engine
-  std::vector<RecordedRequest> requests;                                     ///< by `queued`
+  Count tensor_ranks = 1, data_ranks = 1;  ///< `data_ranks` engines of `tensor_ranks` x `stages` devices
+  Count stages = 1;                        ///< of a pipeline
+  bool expert_parallel = false;            ///< experts are divided over all these devices
+  std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len, block_size;  ///< of one engine
+  bool eager = false;                                                                    ///< nothing is recorded
+  std::vector<RecordedRequest> requests;                                                 ///< by `queued`
   std::vector<RecordedSecond> seconds;
   std::vector<std::string> unknown_keys;  ///< "engine.new_key": once each, of no consequence
 };

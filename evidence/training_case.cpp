@@ -271,7 +271,8 @@ void use_model(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   const RowArch model = arch_of(row);
   c.arch = model.arch;
   c.skip = model.skip;
-  if (!model.vocabulary_assumed.empty()) assumed.note(model.vocabulary_assumed);
+  for (const std::string& sentence : model.assumed) assumed.note(sentence);
+  assumed.weighty |= model.weighty;
 }
 
 void use_cluster(const TrainingRow& row, const Devices& devices, TrainingCase& c) {

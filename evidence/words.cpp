@@ -10,19 +10,19 @@ namespace llmcalc {
 
 namespace {
 
-enum class Sort { letter, digit, other };
-Sort sort_of_sign(char c) {
+enum class SignSort { letter, digit, other };
+SignSort sort_of_sign(char c) {
   const auto u = static_cast<unsigned char>(c);
-  if (std::isalpha(u) != 0) return Sort::letter;
-  return std::isdigit(u) != 0 ? Sort::digit : Sort::other;
+  if (std::isalpha(u) != 0) return SignSort::letter;
+  return std::isdigit(u) != 0 ? SignSort::digit : SignSort::other;
 }
 
 /// Whether a sign ends a clause: not a point inside of a number, and not a colon, behind which "off" may stand.
 bool ends_clause(std::string_view text, std::size_t i) {
   const std::string_view signs = ",;.()+[]{}";
   if (signs.find(text[i]) == std::string_view::npos) return false;
-  const bool in_number = text[i] == '.' && i > 0 && i + 1 < text.size() && sort_of_sign(text[i - 1]) == Sort::digit &&
-                         sort_of_sign(text[i + 1]) == Sort::digit;
+  const bool in_number = text[i] == '.' && i > 0 && i + 1 < text.size() &&
+                         sort_of_sign(text[i - 1]) == SignSort::digit && sort_of_sign(text[i + 1]) == SignSort::digit;
   return !in_number;
 }
 
@@ -32,27 +32,27 @@ bool one_of_words(const std::array<std::string_view, N>& list, const std::string
 }
 
 /// Words behind which another clause begins.
-constexpr std::array<std::string_view, 4> joints{"and", "but", "with", "plus"};
+constexpr std::array<std::string_view, 4> clause_joints{"and", "but", "with", "plus"};
 constexpr std::array<std::string_view, 7> denials{"no", "not", "without", "never", "neither", "nor", "instead"};
 constexpr std::array<std::string_view, 8> denials_behind{"off",    "disabled", "none",    "false",
                                                          "unused", "absent",   "omitted", "excluded"};
 /// Words that may stand between what is denied and such a word: "LoRA adapters were disabled".
-constexpr std::array<std::string_view, 10> between{"is",   "was",      "are",      "were",     "adapter",
-                                                   "mode", "adapters", "decoding", "training", "turned"};
-constexpr std::array<std::string_view, 5> used{"used", "applied", "enabled", "set", "active"};
+constexpr std::array<std::string_view, 10> words_between{"is",   "was",      "are",      "were",     "adapter",
+                                                         "mode", "adapters", "decoding", "training", "turned"};
+constexpr std::array<std::string_view, 5> words_of_use{"used", "applied", "enabled", "set", "active"};
 
 /// How many words before it a denial reaches a phrase.
-constexpr std::size_t reach = 4;
+constexpr std::size_t denial_reach = 4;
 
 }  // namespace
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < text.size();) {
-    const Sort sort = sort_of_sign(text[i]);
+    const SignSort sort = sort_of_sign(text[i]);
     std::size_t end = i + 1;
     while (end < text.size() && sort_of_sign(text[end]) == sort) ++end;
-    if (sort != Sort::other) out.push_back(lower(text.substr(i, end - i)));
+    if (sort != SignSort::other) out.push_back(lower(text.substr(i, end - i)));
     i = end;
   }
   return out;
@@ -73,7 +73,7 @@ Words::Words(std::string_view text) {
   std::size_t clause = 0, begin = 0;
   const auto keep = [&](std::size_t end) {
     for (std::string& word : words_of(text.substr(begin, end - begin))) {
-      if (one_of_words(joints, word)) ++clause;
+      if (one_of_words(clause_joints, word)) ++clause;
       words_.push_back(std::move(word));
       clause_.push_back(clause);
     }
@@ -95,14 +95,14 @@ std::size_t Words::place(const std::vector<std::string>& phrase, std::size_t fro
 
 bool Words::denied(std::size_t begin, std::size_t end) const {
   if (begin > 0 && words_[begin - 1] == "non") return true;
-  for (std::size_t i = begin; i > 0 && begin - i < reach && clause_[i - 1] == clause_[begin]; --i)
+  for (std::size_t i = begin; i > 0 && begin - i < denial_reach && clause_[i - 1] == clause_[begin]; --i)
     if (one_of_words(denials, words_[i - 1])) return true;
   const auto here = [&](std::size_t i) { return i < words_.size() && clause_[i] == clause_[end - 1]; };
-  while (here(end) && one_of_words(between, words_[end])) ++end;
+  while (here(end) && one_of_words(words_between, words_[end])) ++end;
   if (!here(end)) return false;
   if (words_[end] == "no") return !here(end + 1);
   return one_of_words(denials_behind, words_[end]) ||
-         (words_[end] == "not" && here(end + 1) && one_of_words(used, words_[end + 1]));
+         (words_[end] == "not" && here(end + 1) && one_of_words(words_of_use, words_[end + 1]));
 }
 
 bool Words::has(std::string_view phrase) const { return place(words_of(phrase)) < words_.size(); }

@@ -4,7 +4,8 @@
 #include <numeric>
 
 #include "calc/train.hpp"
-#include "evidence/row_arch.hpp"
+#include "evidence/attention_layers.hpp"
+#include "evidence/network_rate.hpp"
 #include "evidence/stage_split.hpp"
 #include "evidence/training_layout.hpp"
 #include "tests/catch.hpp"
@@ -193,9 +194,7 @@ TEST_CASE("a Megatron-Core pipeline layout is written out", "[training-case]") {
 
 TEST_CASE("what runs again is what the row names", "[training-case]") {
   const auto recomputed = [](const char* said) {
-    TrainingRow row;
-    row.recompute = said;
-    return recomputed_of(row);
+    return recomputed_called(said);
   };
   CHECK(recomputed("full") == Recomputed{.layers = true});
   CHECK(recomputed("none (recipe default)") == Recomputed{});
@@ -211,8 +210,8 @@ TEST_CASE("what runs again is what the row names", "[training-case]") {
 
 TEST_CASE("a network's rate is a device's share of what the row states", "[training-case]") {
   const auto share = [](const char* text, Count per_node) {
-    const auto rate = network_share(text, per_node);
-    return rate ? rate->value : 0;
+    const auto said = network_share(text, per_node);
+    return said ? said->rate.value : 0;
   };
   CHECK(share("InfiniBand HDR 8x200 Gb/s (Selene)", 8) == 25e9);
   CHECK(share("RoCE 1600 Gb/s per node (8x200)", 8) == 25e9);
