@@ -41,6 +41,8 @@ LocalShare share_by_global(const std::string& text) {
                  "([0-9]{1,3}) (?:global |full )?(?:layers? )?(?:of|in|per|every) (?:every )?([0-9]{1,3})(?: layers?)?"
                  "(?: is| are)?(?: global| full)");
   if (global.first > 0 && global.second > global.first) return {global.second - global.first, global.second};
+  const TwoNumbers behind = numbers_in(text, "(?:global|full)[a-z ]* every ([0-9]{1,3})");
+  if (behind.first > 1) return {behind.first - 1, behind.first};
   const TwoNumbers per = numbers_in(text, "([0-9]{1,3}) (?:global|full)(?: layers?)? (?:of|in|per|every) ([0-9]{1,3})");
   return per.first > 0 && per.second > per.first ? LocalShare{per.second - per.first, per.second} : LocalShare{};
 }

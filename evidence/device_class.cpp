@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <regex>
 #include <string>
+
+#include "evidence/words.hpp"
 
 namespace llmcalc {
 
@@ -68,21 +69,11 @@ constexpr std::array device_kinds{
     DeviceKind{" (rubin|vr) ", "b300-sxm-288gb"},
 };
 
-int sort_of(char c) {
-  const auto u = static_cast<unsigned char>(c);
-  return std::isalpha(u) != 0 ? 1 : std::isdigit(u) != 0 ? 2 : 0;
-}
-
 /// " tesla p 40 ": words of letters and of digits, in lower case.
 std::string spaced(std::string_view name) {
   std::string out = " ";
-  int before = 0;
-  for (const char c : name.substr(0, 200)) {
-    if (out.back() != ' ' && sort_of(c) != before) out += ' ';
-    if (sort_of(c) != 0) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    before = sort_of(c);
-  }
-  return out.back() == ' ' ? out : out + ' ';
+  for (const std::string& word : words_of(name.substr(0, 200))) out += word + " ";
+  return out;
 }
 
 }  // namespace

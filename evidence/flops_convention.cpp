@@ -31,24 +31,17 @@ constexpr Telling tellings[] = {
     {"megatron calculator", FlopsFormula::by_matrix},
 };
 
-/// Letters and digits in one row: "6 * N * D" is "6nd".
-std::string without_signs(const std::string& text) {
-  std::string out;
-  for (const std::string& word : words_of(text)) out += word;
-  return out;
-}
-
 /// Whether a text counts so many FLOPs per parameter and token: "6N", "6ND", "6*s*N", "6 N BS".
 bool counts_per_parameter(const std::string& text, char times) {
   static const std::string behind = "(?:s|bs|d|t)?(?:n|p(?:d|bs|t|$|[^a-z]))";
-  const std::string plain = without_signs(text);
+  const std::string plain = run_together(text);
   return std::regex_search(plain, std::regex(std::string("(?:^|[^0-9])") + times + behind));
 }
 
 /// 6 N with attention's products where the text has a term of them, or is PaLM's; else without.
 FlopsFormula six_n_formula(const std::string& text) {
   const Words words(text);
-  const std::string plain = without_signs(text);
+  const std::string plain = run_together(text);
   const bool left_out = words.denies("attention") || words.has_any({"attention left out", "attention excluded",
                                                                     "excluding attention", "ignoring attention"});
   const bool term = plain.find("12l") != std::string::npos || plain.find("6l") != std::string::npos ||

@@ -75,10 +75,6 @@ constexpr FormatName format_names[] = {
     {"gptq", "gptq", nullptr},
     {"nf4 dq", "nf4-dq", nullptr},
     {"nf4", "nf4", nullptr},
-    {"bitsandbytes 8", "int8-row", nullptr},
-    {"bitsandbytes", "nf4", nullptr},
-    {"bnb 8", "int8-row", nullptr},
-    {"bnb", "nf4", nullptr},
     {"eetq", "int8-row", nullptr},
     {"smoothquant", "int8-row", nullptr},
     {"marlin", "int4-g128", nullptr},
@@ -225,7 +221,8 @@ bool says_half(const std::string& text) {
 void use_weights(FormatsSaid& f, const std::string& text) {
   f.weights = f.working;
   const FormatName* listed = format_named(text);
-  const std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_by_bits(f, text);
+  std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_by_bits(f, text);
+  if (!named && Words(text).affirms_any({"bitsandbytes", "bnb"})) named = FormatName{"", "nf4", nullptr};  // its 4 bits
   if (!named && says_half(text)) return;
   if (!named) {
     f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));

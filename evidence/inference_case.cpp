@@ -52,15 +52,23 @@ std::optional<BatchKind> kind_called(const std::string& said) {
                                    {"concurrency", BatchKind::concurrency},
                                    {"max_inflight", BatchKind::max_inflight},
                                    {"capacity", BatchKind::capacity},
-                                   {"throughput", BatchKind::throughput}})
+                                   {"throughput", BatchKind::throughput},
+                                   {"latency", BatchKind::fixed},
+                                   {"fixed", BatchKind::fixed},
+                                   {"closed loop", BatchKind::concurrency},
+                                   {"closed_loop", BatchKind::concurrency},
+                                   {"offline", BatchKind::max_inflight}})
     if (said == name) return kind;
   return std::nullopt;
 }
 
 /// What a row says of its weights; where it leaves them open, what the model's name does ("...-AWQ").
-std::string weights_said(const InferenceRow& row) {
+std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   const std::string in_name = format_in_name(row.model.name);
-  return leaves_format_open(row.weights) && !in_name.empty() ? in_name : row.weights;
+  if (!leaves_format_open(row.weights) || in_name.empty()) return row.weights;
+  weigh(c, fmt::format("weights in {}, as the name {} tells: their format is missing in the row", in_name,
+                       in_quotes(row.model.name)));
+  return in_name;
 }
 
 /// A device without the 16-bit format of the row multiplies in the other one, or in fp32.
@@ -77,7 +85,7 @@ void use_own_half(const RowCluster& on, FormatsSaid& f) {
 
 void use_format(const InferenceRow& row, InferenceCase& c) {
   const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
-  FormatsSaid f = formats_of(weights_said(row), row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
+  FormatsSaid f = formats_of(weights_said(row, c), row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
   if (!f.skip.empty()) c.skip = f.skip;
   use_own_half(c.on, f);
   c.plan.weight_precision = f.weights;

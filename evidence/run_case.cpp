@@ -26,8 +26,6 @@ void use_run_model(const RecordedRun& run, RunCase& c) {
   const ModelCard card = load_model(*preset);
   c.model = card.name;
   c.arch = card.arch;
-  c.checkpoint = card.weights;
-  c.products = card.products;
 }
 
 void use_run_device(const RecordedRun& run, const Devices& devices, const HardwareCard* measured, RunCase& c) {
@@ -69,21 +67,6 @@ std::string run_weights(const RecordedRun& run) {
   return by_checkpoint ? format_in_name(run.model) : meant_format(run.quantization);
 }
 
-/// Weights of the run, and what they are multiplied in where inputs are narrow too.
-void use_run_weights(const RecordedRun& run, const std::string& half, const FormatsSaid& f, RunCase& c) {
-  c.plan.weight_precision = f.weights;
-  const bool named = !run_weights(run).empty();
-  if (!named && c.checkpoint) c.plan.weight_precision = *c.checkpoint;
-  if (!named && c.products && c.cluster().device.peak(*c.products).value > 0) c.plan.precision = *c.products;
-  if (same_name(run.quantization, "compressed-tensors") && !named && !c.checkpoint) {
-    c.assumed.push_back(
-        fmt::format("weights in {}: the run's quantization is \"compressed-tensors\", and the "
-                    "model's name tells no format",
-                    half));
-    c.input_assumed = true;
-  }
-}
-
 void use_run_formats(const RecordedRun& run, RunCase& c) {
   const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
   const bool unsaid = run.dtype.empty() || same_name(run.dtype, "auto");
@@ -94,10 +77,17 @@ void use_run_formats(const RecordedRun& run, RunCase& c) {
       formats_of(weights, own ? half : run.cache_dtype, weights + " " + half, has_bf16 ? dtypes::bf16 : dtypes::fp16);
   c.skip = f.skip;
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
+  c.plan.weight_precision = f.weights;
   c.plan.working = f.working;
   c.plan.kv_precision = f.cache;
   c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
-  use_run_weights(run, half, f, c);
+  if (told.empty() && same_name(run.quantization, "compressed-tensors")) {
+    c.assumed.push_back(
+        fmt::format("weights in {}: the run's quantization is \"compressed-tensors\", and the model's "
+                    "name tells no format",
+                    half));
+    c.input_assumed = true;
+  }
   if (c.skip.empty() && c.cluster().device.peak(c.plan.precision).value <= 0)
     c.skip = fmt::format("{} does not multiply in {}", c.on.hardware.name, c.plan.precision.name());
 }

@@ -1,7 +1,6 @@
 #pragma once
 /// A recorded run as the engine's inputs.
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +15,7 @@ namespace llmcalc {
 struct RunCase {
   std::string model;  ///< the preset's name
   Arch arch;
-  Plan plan;                                ///< number formats and the share of memory alone
-  std::optional<WeightFormats> checkpoint;  ///< weights as the model is published, where that is not in 16 bits
-  std::optional<DType> products;            ///< both operands of its products, where inputs are narrow too
+  Plan plan;  ///< number formats and the share of memory alone
   Layout layout;
   RowCluster on;
   EngineName engine;

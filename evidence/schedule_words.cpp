@@ -44,13 +44,6 @@ constexpr ScheduleName schedule_names[] = {
     {"allforwardallbackward", Schedule::gpipe},
 };
 
-/// Letters and digits of a text in one row: "ZB-1p" is "zb1p".
-std::string without_gaps(const std::string& text) {
-  std::string plain;
-  for (const std::string& word : words_of(text)) plain += word;
-  return plain;
-}
-
 /// The text without denials of interleaving: "1f1b (non-interleaved)" is "1f1b ()".
 std::string without_denied(const std::string& text) {
   static const std::regex denied("(?:non|not|no|without)[ -]*interleav[a-z]*");
@@ -59,7 +52,7 @@ std::string without_denied(const std::string& text) {
 
 /// The schedule that a text names; null: none that is known.
 const ScheduleName* schedule_called(const std::string& text) {
-  const std::string plain = without_gaps(without_denied(text));
+  const std::string plain = run_together(without_denied(text));
   const auto* found = std::find_if(std::begin(schedule_names), std::end(schedule_names),
                                    [&](const ScheduleName& s) { return plain.find(s.part) != std::string::npos; });
   return found == std::end(schedule_names) ? nullptr : found;

@@ -52,6 +52,10 @@ constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
                                      SaidFormat{"-mxfp4", "mxfp4"},
                                      SaidFormat{"-nvfp4", "nvfp4"}};
 
+/// Beginnings of names of models that are published in a narrow format alone, by their config.json.
+constexpr std::array published_narrow{SaidFormat{"gpt-oss", "mxfp4 (moe) + bf16"},
+                                      SaidFormat{"deepseek-v3", "fp8 block"}, SaidFormat{"deepseek-r1", "fp8 block"}};
+
 template <std::size_t N>
 std::string_view meant_by(const std::array<SaidFormat, N>& all, std::string_view said) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const SaidFormat& f) { return same_name(f.said, said); });
@@ -100,7 +104,14 @@ const Builtin* served_preset(std::string_view model) {
   return preset != nullptr ? preset : find_meant(builtin_models(), without_month(name));
 }
 
-std::string format_in_name(std::string_view model) { return std::string(format_suffix(last_part(model)).meant); }
+std::string format_in_name(std::string_view model) {
+  const std::string name = lower(last_part(model));
+  if (const SaidFormat suffix = format_suffix(name); !suffix.said.empty()) return std::string(suffix.meant);
+  if (name.find("distill") != std::string::npos) return "";  // a model of another family
+  const auto* own = std::find_if(published_narrow.begin(), published_narrow.end(),
+                                 [&](const SaidFormat& f) { return name.starts_with(f.said); });
+  return own == published_narrow.end() ? "" : std::string(own->meant);
+}
 
 std::string meant_format(std::string_view said) {
   const std::string_view plain = meant_by(dtypes_said, said), quantized = meant_by(quantizations_said, said);

@@ -16,7 +16,7 @@ namespace llmcalc {
 const Builtin* served_preset(std::string_view model);
 
 /// The format of weights that the end of a checkpoint's name tells, in usual words: "w8a8 int8" of
-/// "...-quantized.w8a8". Empty: none.
+/// "...-quantized.w8a8"; else the format in which alone such a model is published (gpt-oss, DeepSeek-V3). Empty: none.
 std::string format_in_name(std::string_view model);
 
 /// An option of a plan as a user would type it.

@@ -5,6 +5,7 @@
 #include <regex>
 #include <vector>
 
+#include "evidence/words.hpp"
 #include "presets/load.hpp"
 #include "text/names.hpp"
 
@@ -44,6 +45,7 @@ constexpr TellingWord stack_words[] = {
     {"internevo", "internevo"},
     {"internlm", "internevo"},
     {"colossal", "colossal-ai"},
+    {"colossalai", "colossal-ai"},
     {"nanotron", "nanotron"},
     {"olmo", "olmo"},
     {"llmq", "llmq"},
@@ -68,10 +70,11 @@ constexpr TellingWord stack_words[] = {
     {"fsdp", "torch-fsdp"},
 };
 
-/// The stack that a text names; empty: none.
+/// The stack that a text names in whole words, and does not deny or compare with; empty: none.
 std::string named_stack(const std::string& text) {
+  const Words words(text);
   for (const TellingWord& t : stack_words)
-    if (has_word(text, t.word)) return std::string(t.stack);
+    if (words.affirms(t.word)) return std::string(t.stack);
   return "";
 }
 
@@ -127,8 +130,10 @@ void use_software(const std::string& said, Stack& s) {
 
 /// What a note says of one run outweighs what its family is known for.
 std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
-  if (has_word(notes, "maxtext")) return "maxtext";
-  if (has_word(notes, "deepspeed")) return model_parallel ? "megatron-deepspeed" : "deepspeed";
+  const Words words(notes);
+  if (words.affirms("maxtext")) return "maxtext";
+  if (words.affirms("deepspeed") && !words.has("deepspeed checkpoint"))
+    return model_parallel ? "megatron-deepspeed" : "deepspeed";
   return "";
 }
 
@@ -150,15 +155,16 @@ Stack stack_of(const TrainingRow& row) {
     s.assumed = fmt::format("{}: {}", s.name, unknown_software(row.software));
   else if (guessed)
     s.assumed = fmt::format("{}, from the layout: the row names no software", s.name);
-  if (has_word(notes, "eager")) s.compiled = false;
-  if (has_word(notes, "torch.compile")) s.compiled = true;
+  const Words said(row.notes);
+  if (said.affirms("eager") || said.denies("torch compile") || said.denies("compiled")) s.compiled = false;
+  if (said.affirms("torch compile")) s.compiled = true;
   // Megatron-LM's README says of its runs that they set --tp-comm-overlap.
   if (has_word(lower(row.family), "megatron-lm readme")) s.tp_overlap = true;
   s.waits_for_tensor = has_word(lower(row.source.title + row.family), "narayanan");
   if (row.parallelism.tp_comm_overlap) s.tp_overlap = row.parallelism.tp_comm_overlap;
   if (row.parallelism.async_tp) s.tp_overlap = row.parallelism.async_tp;
   if (has_word(notes, "no overlap of tp")) s.tp_overlap = false;
-  s.graphs = has_word(notes, "cuda graphs on") || has_word(notes, "full-iteration cuda graph");
+  s.graphs = said.affirms("cuda graphs on") || said.affirms("full iteration cuda graph");
   s.rocm = has_word(lower(row.precision), "rocm") || lower(row.hardware.gpu).starts_with("mi");
   return s;
 }

@@ -12,6 +12,7 @@
 #include "evidence/flops_convention.hpp"
 #include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
+#include "evidence/row_check.hpp"
 #include "evidence/stage_split.hpp"
 #include "evidence/training_formats.hpp"
 #include "evidence/training_layout.hpp"
@@ -53,9 +54,9 @@ std::string part_of_step(const TrainingRow& row) {
 std::string not_expressed(const TrainingRow& row) {
   const Words recompute(row.recompute), notes(row.notes), attention(row.attention);
   if (const std::string part = part_of_step(row); !part.empty()) return part;
-  // llmq's flags begin with "offload-".
-  if (recompute.affirms_any({"offload", "offloading", "offloaded"}) || contains(lower(row.notes), "offload-") ||
-      row.offload_alpha.value_or(0) > 0 || notes.affirms_any({"activation offload", "activation offloading"}))
+  if (recompute.affirms_any({"offload", "offloading", "offloaded"}) || row.offload_alpha.value_or(0) > 0 ||
+      notes.affirms_any({"activation offload", "activation offloading", "offload opt", "offload master",
+                         "offload quants", "offload residual", "offload gradients", "offload weights"}))
     return "something is offloaded to the host";
   if (attention.affirms("packed") || notes.affirms("packed data"))
     return "sequences are packed, and attention is computed inside of documents";
@@ -291,12 +292,23 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.skip = pipeline_flaw(c);
 }
 
+/// PyTorch and its containers call products in TF32 fp32: a step that fp32 cannot take ran in TF32.
+void use_tensor_cores(const TrainingRow& row, TrainingCase& c) {
+  const DType tf32 = *dtype("tf32");
+  if (c.plan.precision != dtypes::fp32 || c.cluster().device.peak(tf32).value <= 0) return;
+  if (least_utilization(row, c) <= 1) return;
+  c.plan.precision = c.plan.working = tf32;
+  c.assumed.push_back("products in tf32: the row says fp32, in which no step is so fast");
+  c.input_assumed = true;
+}
+
 void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   note_what_is_unstated(row, c, assumed);
   c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
   c.input_assumed = assumed.weighty || !c.on.preset;
   if (std::string beyond = states_beyond_memory(c); !beyond.empty()) c.assumed.push_back(std::move(beyond));
   Clock(row, c).read();
+  use_tensor_cores(row, c);
   c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {
     m.devices = devices_observed(row);

@@ -37,7 +37,7 @@ constexpr FormatSpelling format_spellings[] = {
     {"bf16", "bf16"},  {"bfloat16", "bf16"}, {"fp16", "fp16"},   {"float16", "fp16"}, {"f16", "fp16"},
     {"fp32", "fp32"},  {"float32", "fp32"},  {"f32", "fp32"},    {"tf32", "tf32"},    {"fp8", "fp8"},
     {"float8", "fp8"}, {"f8", "fp8"},        {"mxfp8", "mxfp8"}, {"mxfp4", "mxfp4"},  {"nvfp4", "nvfp4"},
-    {"e4m3", "fp8"},   {"e5m2", "fp8"},
+    {"e4m3", "fp8"},   {"e5m2", "fp8"},      {"fp4", "nvfp4"},
 };
 
 /// The part of a word that is a number format by its look: kind and bits.
@@ -145,7 +145,8 @@ bool is_of_frozen(const std::string& format) { return format == "int4" || format
 /// `of_frozen`: a format may be that of weights that are not trained.
 std::string unknown_precision(const std::string& said, bool of_frozen) {
   std::vector<std::string> known;
-  for (const FormatSpelling& f : format_spellings) known.emplace_back(f.spelled);
+  for (const FormatSpelling& f : format_spellings)
+    if (f.spelled != "fp4") known.emplace_back(f.spelled);
   for (const std::string& word : format_words(said))
     if (const std::string format = format_in(word);
         !format.empty() && spelled_format(format) == nullptr && !(of_frozen && is_of_frozen(format)))
@@ -190,7 +191,9 @@ std::string unknown_formats(const TrainingRow& row) {
 
 void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan, Assumptions& assumed) {
   const Device& device = hardware.cluster.device;
-  const ProductFormats named = product_formats(named_formats(row.precision));
+  std::vector<NamedFormat> all = named_formats(row.precision);
+  if (trains_adapters(row)) std::erase_if(all, [](const NamedFormat& n) { return n.format == "nvfp4"; });  // frozen
+  const ProductFormats named = product_formats(all);
   const bool half = is_half(row.precision) || named.others == "fp16";
   const bool has_bf16 = device.peak(dtypes::bf16).value > 0, has_fp16 = device.peak(dtypes::fp16).value > 0;
   plan.working = (half && has_fp16) || !has_bf16 ? dtypes::fp16 : dtypes::bf16;

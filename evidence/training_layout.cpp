@@ -8,6 +8,7 @@
 #include "calc/pipeline/schedule.hpp"
 #include "evidence/schedule_words.hpp"
 #include "evidence/stack.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -22,14 +23,6 @@ std::optional<Count> first_number(const std::string& text) {
   std::smatch found;
   if (!std::regex_search(text, found, digits)) return std::nullopt;
   return std::stoll(found[0]);
-}
-
-/// Letters and digits alone, in lower case: "ZB-1p" is "zb1p", "_HYBRID_SHARD" "hybridshard".
-std::string plain_letters(const std::string& text) {
-  std::string plain;
-  for (const char c : lower(text))
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
-  return plain;
 }
 
 /// The first positive of what is said and the quotient of what is there.
@@ -47,17 +40,28 @@ struct ShardingStrategy {
   bool in_nodes = false;  ///< sharded inside a node, replicated over nodes
 };
 constexpr ShardingStrategy sharding_strategies[] = {{"fullshard"},
+                                                    {"fullyshard"},
+                                                    {"fsdp"},
+                                                    {"fsdp2"},
+                                                    {"zero3"},
+                                                    {"full"},
                                                     {"shardgradop", Zero::weights, false},
                                                     {"hybridshard", Zero::weights, true, true},
+                                                    {"hsdp", Zero::weights, true, true},
+                                                    {"hybrid", Zero::weights, true, true},
                                                     {"hybridshardzero2", Zero::weights, false, true},
-                                                    {"noshard", Zero::none}};
+                                                    {"zero2", Zero::weights, false},
+                                                    {"noshard", Zero::none},
+                                                    {"ddp", Zero::none}};
 
 /// The strategy that a row names; one that is not known counts as FULL_SHARD, FSDP's default. Nothing: it names none.
 std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assumptions& assumed) {
   if (p.fsdp_strategy.empty()) return std::nullopt;
-  const std::string said = plain_letters(p.fsdp_strategy);
+  const std::string said = run_together(p.fsdp_strategy);
+  const ShardingStrategy* longest = nullptr;
   for (const ShardingStrategy& s : sharding_strategies)
-    if (said.ends_with(s.name)) return s;
+    if (said.ends_with(s.name) && (longest == nullptr || s.name.size() > longest->name.size())) longest = &s;
+  if (longest != nullptr) return *longest;
   assumed.weigh(fmt::format("FULL_SHARD: the strategy {} of FSDP is not known", in_quotes(p.fsdp_strategy)));
   return sharding_strategies[0];
 }
@@ -70,7 +74,7 @@ std::optional<Count> sharding_group(const TrainingRow& row, bool in_nodes, Assum
   if (const std::size_t at = row.notes.find("sharding group"); at != std::string::npos)
     if (const auto noted = first_number(row.notes.substr(at))) return noted;
   if (in_nodes || speaks_of(lower(said), "node")) return row.hardware.gpus_per_node.value_or(8);
-  if (!said.empty())
+  if (!said.empty() && !Words(said).affirms_any({"all", "world", "global"}))
     assumed.weigh(fmt::format("sharding over all devices: the group {} is not understood", in_quotes(said)));
   return std::nullopt;
 }

@@ -32,8 +32,10 @@ bool one_of_words(const std::array<std::string_view, N>& list, const std::string
 }
 
 /// Words behind which another clause begins.
-constexpr std::array<std::string_view, 4> clause_joints{"and", "but", "with", "plus"};
-constexpr std::array<std::string_view, 7> denials{"no", "not", "without", "never", "neither", "nor", "instead"};
+constexpr std::array<std::string_view, 3> clause_joints{"and", "but", "plus"};
+/// The last five compare with another: "faster than LoRA".
+constexpr std::array<std::string_view, 12> denials{"no",      "not",  "without", "never", "neither", "nor",
+                                                   "instead", "than", "versus",  "vs",    "unlike",  "compared"};
 constexpr std::array<std::string_view, 8> denials_behind{"off",    "disabled", "none",    "false",
                                                          "unused", "absent",   "omitted", "excluded"};
 /// Words that may stand between what is denied and such a word: "LoRA adapters were disabled".
@@ -56,6 +58,12 @@ std::vector<std::string> words_of(std::string_view text) {
     i = end;
   }
   return out;
+}
+
+std::string run_together(std::string_view text) {
+  std::string all;
+  for (const std::string& word : words_of(text)) all += word;
+  return all;
 }
 
 std::string without_remarks(std::string_view text) {
@@ -93,10 +101,20 @@ std::size_t Words::place(const std::vector<std::string>& phrase, std::size_t fro
   return static_cast<std::size_t>(std::search(begin, words_.end(), phrase.begin(), phrase.end()) - words_.begin());
 }
 
+/// Of what stands behind "with", "not" and "never" deny: "not trained with LoRA", but "no dropout with LoRA" has it.
+bool Words::denied_before(std::size_t begin) const {
+  bool beside = false;
+  for (std::size_t i = begin; i > 0 && begin - i < denial_reach && clause_[i - 1] == clause_[begin]; --i) {
+    const std::string& word = words_[i - 1];
+    if (one_of_words(denials, word) && (!beside || word == "not" || word == "never")) return true;
+    beside |= word == "with";
+  }
+  return false;
+}
+
 bool Words::denied(std::size_t begin, std::size_t end) const {
   if (begin > 0 && words_[begin - 1] == "non") return true;
-  for (std::size_t i = begin; i > 0 && begin - i < denial_reach && clause_[i - 1] == clause_[begin]; --i)
-    if (one_of_words(denials, words_[i - 1])) return true;
+  if (denied_before(begin)) return true;
   const auto here = [&](std::size_t i) { return i < words_.size() && clause_[i] == clause_[end - 1]; };
   while (here(end) && one_of_words(words_between, words_[end])) ++end;
   if (!here(end)) return false;

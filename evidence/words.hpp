@@ -13,6 +13,9 @@ namespace llmcalc {
 /// "flashattention", "v", "3".
 std::vector<std::string> words_of(std::string_view text);
 
+/// These words in one row: "ZB-1p" is "zb1p", "_HYBRID_SHARD" "hybridshard".
+std::string run_together(std::string_view text);
+
 /// A text without what stands in parentheses.
 std::string without_remarks(std::string_view text);
 
@@ -24,8 +27,9 @@ class Words {
   /// Whether the words of a phrase stand one after another, denied or not.
   bool has(std::string_view phrase) const;
   bool has_any(std::initializer_list<std::string_view> phrases) const;
-  /// Whether they do so somewhere where their clause does not deny them: by "no", "not", "without" or "never" at most
-  /// four words before, by "non" right before, or by "off", "disabled", "none", "false" or "not used" right behind.
+  /// Whether they do so somewhere where their clause does not deny them: by "no", "not", "without", "never" or a
+  /// comparison ("than", "versus") at most four words before, by "non" right before, or by "off", "disabled", "none",
+  /// "false" or "not used" right behind.
   bool affirms(std::string_view phrase) const;
   bool affirms_any(std::initializer_list<std::string_view> phrases) const;
   /// Whether the text has the phrase, denied wherever it stands.
@@ -42,6 +46,7 @@ class Words {
 
  private:
   bool denied(std::size_t begin, std::size_t end) const;
+  bool denied_before(std::size_t begin) const;
 
   std::vector<std::string> words_;
   std::vector<std::size_t> clause_;  ///< of each word, counted from 0
