@@ -41,24 +41,29 @@ std::optional<double> share_told(const std::string& text) {
   if (const auto n = numbers_of(text, "([0-9]{1,4}) ?(?:of|out of|/) ?(?:the )?([0-9]{1,4})(?: layers| blocks)");
       n && n->second > 0)
     return std::min(1.0, static_cast<double>(n->first) / static_cast<double>(n->second));
-  if (const auto n = numbers_of(text, "([0-9]{1,3}) ?(?:%|percent)")) return std::min(1.0, 0.01 * n->first);
+  if (const auto n = numbers_of(text, "([0-9]{1,3}) ?(?:%|percent)"))
+    return std::min(1.0, 0.01 * static_cast<double>(n->first));
   if (has_part(text, "half of") || has_part(text, "half the")) return 0.5;
   return std::nullopt;
 }
 
 /// How many layers run again: "block, 4 layers", "method block, num-layers 8", "layers 0-15", "10 layers".
+/// How many layers a text numbers: "layers 0-15", "block, 4 layers", "num-layers 8", "10 layers". 0: none.
+Count number_told(const std::string& text) {
+  if (const auto range = numbers_of(text, "layers ([0-9]{1,4}) ?(?:-|to) ?([0-9]{1,4})"))
+    return std::max<Count>(0, range->second - range->first + 1);
+  if (const auto behind = numbers_of(text, "(?:layers|uniform|block|num-layers)[ ,=:(]*([0-9]{1,4})"))
+    return behind->first;
+  const auto before = numbers_of(text, "([0-9]{1,4}) (?:transformer )?(?:layers|blocks)");
+  return before ? before->first : 0;
+}
+
+/// Megatron-LM's "uniform" counts the layers of a group, its "block" those of a chunk.
 void read_number(const std::string& text, Recomputed& r) {
   const bool uniform = has_part(text, "uniform");
   r.in_chunk = has_part(text, "block") && !has_part(text, "blocks") && !uniform;
-  if (const auto n = numbers_of(text, "layers ([0-9]{1,4}) ?(?:-|to) ?([0-9]{1,4})"))
-    r.first = std::max<Count>(0, n->second - n->first + 1);
-  else if (const auto n = numbers_of(text, "(?:layers|uniform|block|num-layers)[ ,=:(]*([0-9]{1,4})"))
-    r.first = n->first;
-  else if (const auto n = numbers_of(text, "([0-9]{1,4}) (?:transformer )?(?:layers|blocks)"))
-    r.first = n->first;
-  if (!uniform) return;
-  r.group = std::max<Count>(1, r.first);
-  r.first = 0;
+  (uniform ? r.group : r.first) = number_told(text);
+  r.group = std::max<Count>(1, r.group);
 }
 
 void read_layers(const std::string& text, Recomputed& r) {

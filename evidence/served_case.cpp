@@ -65,7 +65,11 @@ ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, co
   times.request = ticks(request);
   const ServerRun run = serve(fleet, times, traffic);
   const Served s = served(run, traffic.requests, 1);
-  ServedTimes t{.first_token = s.first_token, .per_token = s.per_token, .gap = s.gap, .request = s.latency};
+  ServedTimes t;
+  t.first_token = s.first_token;
+  t.per_token = s.per_token;
+  t.gap = s.gap;
+  t.request = s.latency;
   t.least_first = t.least = Seconds(std::numeric_limits<double>::infinity());
   for (const Answer& a : run.answers) {
     t.least_first = std::min(t.least_first, seconds(a.first - a.sent));
