@@ -46,6 +46,8 @@ constexpr FormatName format_names[] = {
     {"iq2_s", "iq2_s", "q5_k"},
     {"iq3_xxs", "iq3_xxs", "q5_k"},
     {"iq3_s", "iq3_s", "q6_k"},
+    {"iq2_m", "iq2_s", "q5_k"},
+    {"iq3_m", "iq3_s", "q6_k"},
     {"tq1_0", "tq1_0", "q6_k"},
     {"tq2_0", "tq2_0", "q6_k"},
     {"iq4_xs", "iq4_xs", "q6_k"},
@@ -91,6 +93,7 @@ constexpr FormatName format_names[] = {
     {"int4 g64", "int4-g64", nullptr},
     {"int4 g32", "int4-g32", nullptr},
     {"int4", "int4", ""},
+    {"int3", "gptq-3bit", nullptr},
     {"w4", "int4", ""},
     {"int8 g128", "int8-g128", nullptr},
     {"int8", "int8-row", nullptr},
@@ -254,9 +257,10 @@ std::string activations_in(const std::string& weights) {
 }
 
 /// A word of activations, and the format of products with them; the first that a text has.
-constexpr std::array product_words{std::pair{"nvfp4", "nvfp4"}, std::pair{"mxfp4", "mxfp4"}, std::pair{"fp4", "nvfp4"},
-                                   std::pair{"mxfp8", "fp8"},   std::pair{"fp8", "fp8"},     std::pair{"e4m3", "fp8"},
-                                   std::pair{"int8", "int8"},   std::pair{"a8", "int8"}};
+constexpr std::array product_words{
+    std::pair{"nvfp4", "nvfp4"}, std::pair{"mxfp4", "mxfp4"}, std::pair{"fp4", "nvfp4"},
+    std::pair{"mxfp8", "fp8"},   std::pair{"fp8", "fp8"},     std::pair{"e4m3", "fp8"},
+    std::pair{"int8", "int8"},   std::pair{"a8", "int8"},     std::pair{"8-bit", "int8"}};
 
 std::optional<DType> narrow_products(const std::string& text) {
   for (const auto& [word, format] : product_words)
@@ -287,10 +291,11 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
 }
 
 /// A word of a cache's format, and the format.
-constexpr std::array cache_words{std::pair{"fp8", "fp8"},    std::pair{"e4m3", "fp8"},   std::pair{"e5m2", "fp8"},
-                                 std::pair{"8-bit", "int8"}, std::pair{"4-bit", "int4"}, std::pair{"int8", "int8"},
-                                 std::pair{"int4", "int4"},  std::pair{"fp4", "nvfp4"},  std::pair{"q8_0", "q8_0"},
-                                 std::pair{"q4_0", "q4_0"},  std::pair{"fp32", "fp32"}};
+constexpr std::array cache_words{std::pair{"fp8", "fp8"},    std::pair{"e4m3", "fp8"},  std::pair{"e5m2", "fp8"},
+                                 std::pair{"8-bit", "int8"}, std::pair{"kv8", "int8"},  std::pair{"kv4", "int4"},
+                                 std::pair{"4-bit", "int4"}, std::pair{"int8", "int8"}, std::pair{"int4", "int4"},
+                                 std::pair{"fp4", "nvfp4"},  std::pair{"q8_0", "q8_0"}, std::pair{"q4_0", "q4_0"},
+                                 std::pair{"fp32", "fp32"}};
 
 void use_cache(FormatsSaid& f, const std::string& said) {
   const std::string text = with_usual_names(lower(said));

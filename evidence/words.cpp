@@ -101,12 +101,14 @@ std::size_t Words::place(const std::vector<std::string>& phrase, std::size_t fro
   return static_cast<std::size_t>(std::search(begin, words_.end(), phrase.begin(), phrase.end()) - words_.begin());
 }
 
-/// Of what stands behind "with", "not" and "never" deny: "not trained with LoRA", but "no dropout with LoRA" has it.
+/// What stands behind "with" is denied by "not" and "never" alone, and compared with: "not trained with LoRA", but "no
+/// dropout with LoRA" has it.
 bool Words::denied_before(std::size_t begin) const {
   bool beside = false;
   for (std::size_t i = begin; i > 0 && begin - i < denial_reach && clause_[i - 1] == clause_[begin]; --i) {
     const std::string& word = words_[i - 1];
-    if (one_of_words(denials, word) && (!beside || word == "not" || word == "never")) return true;
+    const bool reaches = !beside || word == "not" || word == "never" || word == "compared";
+    if (reaches && one_of_words(denials, word)) return true;
     beside |= word == "with";
   }
   return false;

@@ -63,6 +63,8 @@ TEST_CASE("formats of weights are told by all their names", "[inference-reading]
                                    {"W8A8 (fp8)", "fp8"},
                                    {"W8A16", "int8-row"},
                                    {"e4m3", "fp8"},
+                                   {"IQ3_M", "iq3_s"},
+                                   {"int3", "gptq-3bit"},
                                    {"bitsandbytes", "nf4"}}) {
     INFO(said);
     const FormatsSaid f = format(said);
@@ -86,6 +88,7 @@ TEST_CASE("formats of activations and of the cache are told by all their names",
   CHECK(products("fp16", "float16") == "fp16");
   CHECK(products("nvfp4", "FP4") == "nvfp4");
   CHECK(products("W8A8", "") == "int8");
+  CHECK(products("bf16", "8-bit") == "int8");
   CHECK(products("W4A8 (fp8 act)", "not stated") == "fp8");
   CHECK(products("bf16", "auto") == "bf16");
   const auto cache = [](const char* said) {
@@ -97,6 +100,7 @@ TEST_CASE("formats of activations and of the cache are told by all their names",
   CHECK(cache("fp8_e4m3") == "fp8");
   CHECK(cache("e5m2") == "fp8");
   CHECK(cache("8-bit") == "int8");
+  CHECK(cache("KV8") == "int8");
 }
 
 TEST_CASE("a checkpoint's name tells the format where the row leaves it open", "[inference-reading]") {
