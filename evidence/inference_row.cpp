@@ -144,6 +144,7 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   const RowObject model = row.object("model"), quantization = row.object("quantization"), p = row.object("parallelism");
   r.model.name = model.text("name");
   read_arch(model.object("arch"), r.model);
+  r.model.config = model.config("config");
   model.known({"variant"});
   model.finish();
   r.weights = quantization.said("weights");

@@ -18,6 +18,7 @@ struct InferenceModel {
   std::optional<Count> experts, top_k, moe_ffn, shared_experts, shared_ffn, dense_layers, moe_every;
   bool recurrent = false;  ///< keys say that some layers have a state in place of softmax attention
   std::optional<MlaRow> mla;
+  std::optional<ModelCard> config;  ///< the model's config.json, which decides on all shapes
 };
 
 struct InferenceHardware {

@@ -138,6 +138,8 @@ RecordedRun read_recorded_run(std::string_view text, const std::string& where) {
   run.name = o.text("name");
   run.source = read_source(o);
   run.model = o.text("model");
+  for (const char* key : {"config", "model_config"})
+    if (auto config = o.config(key)) run.config = std::move(config);
   run.hardware = o.text("hardware");
   refuse_run_without(run, "name", run.name);
   refuse_run_without(run, "model", run.model);

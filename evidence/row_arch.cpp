@@ -210,6 +210,11 @@ RowArch arch_of(const TrainingRow& row) {
   const TrainingModel& m = row.model;
   const MoeRow moe = m.moe.value_or(MoeRow{});
   RowArch r;
+  if (m.config) {
+    r.arch = m.config->arch;
+    if (!m.seq_len) r.skip = "the length of sequences is not stated";
+    return r;
+  }
   r.skip = impossible_layers(m.layers, moe.dense_layers.value_or(0), moe.every.value_or(1));
   if (!r.skip.empty()) return r;
   Arch& a = r.arch;
@@ -251,6 +256,10 @@ AttentionLayers layers_said(const InferenceModel& m) {
 RowArch arch_of(const InferenceRow& row) {
   const InferenceModel& m = row.model;
   RowArch r;
+  if (m.config) {
+    r.arch = m.config->arch;
+    return r;
+  }
   r.skip = impossible_layers(m.layers, m.dense_layers.value_or(0), m.moe_every.value_or(1));
   if (!r.skip.empty()) return r;
   Arch& a = r.arch;

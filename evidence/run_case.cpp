@@ -18,6 +18,11 @@ namespace llmcalc {
 namespace {
 
 void use_run_model(const RecordedRun& run, RunCase& c) {
+  if (run.config) {
+    c.model = run.model;
+    c.arch = run.config->arch;
+    return;
+  }
   const Builtin* preset = served_preset(run.model);
   if (preset == nullptr) {
     c.skip = fmt::format("no preset is called {}", in_quotes(run.model));
@@ -81,7 +86,9 @@ void use_run_formats(const RecordedRun& run, RunCase& c) {
   c.plan.working = f.working;
   c.plan.kv_precision = f.cache;
   c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
-  if (told.empty() && same_name(run.quantization, "compressed-tensors")) {
+  if (told.empty() && run.config && run.config->weights) {
+    c.plan.weight_precision = *run.config->weights;
+  } else if (told.empty() && same_name(run.quantization, "compressed-tensors")) {
     c.assumed.push_back(
         fmt::format("weights in {}: the run's quantization is \"compressed-tensors\", and the model's "
                     "name tells no format",

@@ -61,6 +61,7 @@ void read_model(const RowObject& o, TrainingModel& m) {
   m.mtp = o.said("mtp");
   m.moe = read_moe(o);
   m.mla = read_mla(o);
+  m.config = o.config("config");
   o.known({"vocab_note"});
   o.finish();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "evidence/row_object.hpp"
+#include "presets/model_card.hpp"
 
 namespace llmcalc {
 
@@ -30,6 +31,7 @@ struct TrainingModel {
   std::optional<bool> glu, tied_embeddings, embed_layernorm, qkv_bias, parallel_residual;
   std::optional<MoeRow> moe;
   std::optional<MlaRow> mla;
+  std::optional<ModelCard> config;  ///< the model's config.json, which decides on all shapes
 };
 
 struct TrainingHardware {

@@ -70,6 +70,18 @@ TEST_CASE("stages, memory and formats of a run are those that it states", "[reco
   CHECK(case_of(run).input_assumed);
 }
 
+TEST_CASE("a config.json that a run carries is its model", "[recorded]") {
+  RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
+  run.model = "a-model-of-tomorrow";
+  CHECK_FALSE(case_of(run).skip.empty());
+  run.config.emplace();
+  run.config->arch = published_case("rtx-pro-6000-qwen3-32b").arch;
+  const RunCase c = case_of(run);
+  CHECK(c.skip == "");
+  CHECK(c.arch == run.config->arch);
+  CHECK(c.model == "a-model-of-tomorrow");
+}
+
 TEST_CASE("engines that divide experts step together, and others do not", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.data_ranks = 2;
