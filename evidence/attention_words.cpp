@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <optional>
 #include <vector>
 
+#include "calc/units.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -40,45 +44,31 @@ constexpr std::array kernel_words{"flash",
                                   "none",
                                   "transformerengine"};
 /// Words that may stand beside them.
-constexpr std::array words_beside{
-    "attention", "attn",    "kernel",  "kernels", "core",   "own",       "implementation", "with",    "and",
-    "in",        "the",     "of",      "no",      "not",    "stated",    "norm",           "rmsnorm", "layernorm",
-    "mask",      "scale",   "dropout", "causal",  "packed", "sequences", "megatron",       "lm",      "style",
-    "torch",     "pytorch", "native",  "grouped", "multi",  "head",      "query",          "scaled",  "dot",
-    "product",   "sliding", "window",  "v",       "varlen", "compile",   "compiled"};
+constexpr std::array words_beside{"attention", "attn",    "kernel",    "kernels",   "core",  "own",    "implementation",
+                                  "with",      "and",     "in",        "the",       "of",    "no",     "not",
+                                  "stated",    "norm",    "rmsnorm",   "layernorm", "mask",  "scale",  "dropout",
+                                  "causal",    "packed",  "sequences", "megatron",  "lm",    "style",  "torch",
+                                  "pytorch",   "native",  "grouped",   "multi",     "head",  "query",  "scaled",
+                                  "dot",       "product", "sliding",   "window",    "v",     "varlen", "compile",
+                                  "compiled",  "version", "triton",    "ck",        "aiter", "pallas", "without",
+                                  "fwd",       "bwd",     "mha",       "gqa",       "rocm",  "cuda",   "hopper",
+                                  "backend",   "via"};
 
 template <std::size_t N>
 bool is_among(const std::array<const char*, N>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// A text without what stands in parentheses.
-std::string without_remarks(const std::string& text) {
-  std::string out;
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '(') ++depth;
-    if (depth == 0) out += c;
-    if (c == ')' && depth > 0) --depth;
-  }
-  return out;
-}
-
-/// Runs of letters of a text in lower case.
-std::vector<std::string> letter_runs(const std::string& text) {
-  std::vector<std::string> out{""};
-  for (const char c : text)
-    if (c >= 'a' && c <= 'z')
-      out.back() += c;
-    else if (!out.back().empty())
-      out.emplace_back();
-  if (out.back().empty()) out.pop_back();
-  return out;
+/// The words of a text that are letters.
+std::vector<std::string> letter_words(const std::string& text) {
+  std::vector<std::string> all = words_of(text);
+  std::erase_if(all, [](const std::string& word) { return word[0] >= '0' && word[0] <= '9'; });
+  return all;
 }
 
 std::vector<std::string> unknown_words(const std::string& text) {
   std::vector<std::string> all;
-  for (const std::string& word : letter_runs(without_remarks(text)))
+  for (const std::string& word : letter_words(without_remarks(text)))
     if (!is_among(kernel_words, word) && !is_among(words_beside, word)) all.push_back(word);
   return all;
 }
@@ -109,7 +99,7 @@ std::string not_known(const std::vector<std::string>& unknown) {
 }
 
 bool names_kernel(const std::string& text) {
-  const std::vector<std::string> all = letter_runs(text);
+  const std::vector<std::string> all = letter_words(text);
   return std::any_of(all.begin(), all.end(), [](const std::string& w) { return is_among(kernel_words, w); });
 }
 
@@ -131,41 +121,51 @@ std::string_view spoken_kernel(AttentionKernel k) {
   return "a flash kernel";
 }
 
-/// Lower case, words apart by spaces: "flash-attention_2" is "flash attention 2".
-std::string spaced(const std::string& text) {
-  std::string out = lower(text);
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c == '-' || c == '_'; }, ' ');
-  return out;
+/// The number of a version of FlashAttention that a text names: "FA3", "flash attention v2", "FlashAttention 1.0.8".
+std::optional<Count> flash_version(const Words& words) {
+  const std::vector<std::string>& all = words.all();
+  for (const char* name : {"flashattention", "flash attention", "flash attn", "flashattn", "fa", "flash"}) {
+    const std::vector<std::string> phrase = words_of(name);
+    std::size_t at = words.place(phrase) + phrase.size();
+    if (at < all.size() && (all[at] == "v" || all[at] == "version")) ++at;
+    if (at < all.size() && all[at].find_first_not_of("0123456789") == std::string::npos)
+      return std::min<Count>(std::atoll(all[at].substr(0, 9).c_str()), 1000);
+  }
+  return std::nullopt;
+}
+
+/// The kernel of a version; versions from the third on are the vendor's, as cuDNN's is.
+AttentionKernel flash_of_version(Count version) {
+  if (version <= 1) return AttentionKernel::flash_1;
+  return version == 2 ? AttentionKernel::flash_2 : AttentionKernel::vendor;
 }
 
 AttentionKernel kernel_called(const std::string& text) {
-  const auto any = [&](std::initializer_list<const char*> all) {
-    return std::any_of(all.begin(), all.end(), [&](const char* w) { return text.find(w) != std::string::npos; });
-  };
-  const std::vector<std::string> words = letter_runs(text);
-  const auto word = [&](const char* w) { return std::find(words.begin(), words.end(), w) != words.end(); };
-  const bool vendor = any({"cudnn", "transformerengine", "transformer engine", "flashattention 3"}) || word("te");
-  const bool flash = (vendor || any({"flash", "splash", "sdpa", "flex"}) || word("fa")) && !any({"no flash"});
-  if (any({"xformers", "memory efficient"})) return AttentionKernel::flash_1;
-  if (!flash) return word("fused") ? AttentionKernel::fused_softmax : AttentionKernel::unfused;
+  const Words words(text);
+  const bool vendor = words.affirms_any({"cudnn", "transformerengine", "transformer engine", "te"});
+  const bool flash = vendor || words.affirms_any({"flash", "flashattention", "flashattn", "fa", "splash", "sdpa",
+                                                  "flex", "flexattention"});
+  if (words.affirms_any({"math", "naive", "eager", "vanilla", "unfused"}) && !vendor &&
+      !words.affirms_any({"flash", "flashattention", "fa", "fused softmax"}))
+    return AttentionKernel::unfused;
+  if (const auto version = flash_version(words); flash && version) return flash_of_version(*version);
+  if (words.affirms_any({"xformers", "memory efficient"})) return AttentionKernel::flash_1;
+  if (!flash) return words.affirms("fused") ? AttentionKernel::fused_softmax : AttentionKernel::unfused;
   if (vendor) return AttentionKernel::vendor;
-  if (any({"flashattention 2", "flash attention 2", "sdpa", "fa2"})) return AttentionKernel::flash_2;
-  return any({"flashattention 1"}) ? AttentionKernel::flash_1 : AttentionKernel::flash;
+  return words.affirms("sdpa") ? AttentionKernel::flash_2 : AttentionKernel::flash;
 }
 
 }  // namespace
 
 AttentionSaid attention_called(const std::string& said) {
-  const std::string text = spaced(said);
   AttentionSaid a;
-  a.stated = !text.empty() && text.find("not stated") == std::string::npos;
-  a.fused_norm = text.find("fused rmsnorm") != std::string::npos;
+  a.stated = !Words(said).silent();
+  a.fused_norm = Words(said).affirms("fused rmsnorm");
   if (!a.stated) return a;
-  if (names_kernel(text)) a.kernel = kernel_called(text);
-  if (const auto unknown = unknown_words(text); !unknown.empty())
+  if (names_kernel(said)) a.kernel = kernel_called(said);
+  if (const auto unknown = unknown_words(said); !unknown.empty())
     a.assumed = fmt::format("attention by {}: {}", spoken_kernel(a.kernel), not_known(unknown));
-  else if (!names_kernel(text))
+  else if (!names_kernel(said))
     a.assumed = fmt::format("attention by {}: {} names no kernel", spoken_kernel(a.kernel), in_quotes(said));
   return a;
 }

@@ -1,7 +1,11 @@
 #include "evidence/case_memory.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "calc/memory.hpp"
 #include "evidence/engine_memory_table.hpp"
+#include "evidence/inference_stack.hpp"
 
 namespace llmcalc {
 
@@ -17,14 +21,64 @@ EngineTerms terms_of(const InferenceCase& c) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
+/// Whether the engine takes all memory that it is granted and gives its cache what the rest leaves; others have a cache
+/// for the context that they were started with.
+bool has_pool(const InferenceCase& c) {
+  const ServingLoop loop = inference_stack(c.engine).loop;
+  return loop != ServingLoop::none && loop != ServingLoop::neuron;
+}
+
+/// Tokens of a sequence for which there is a cache outside of a pool.
+Count context_room(const InferenceCase& c) {
+  const double tokens = c.room > 0 ? c.room : c.cached + c.prompt + c.generate;
+  return std::max<Count>(1, std::llround(std::min(tokens, 0x1p40)));
+}
+
+/// Bytes of keys and values of that room; `layout`: on one rank of it.
+Bytes context_cache(const InferenceCase& c, const Layout& layout) {
+  return cache_bytes(c.arch, c.plan, context_room(c), layout);
+}
+
 /// What vLLM tells when it starts.
 std::optional<double> told_at_start(const InferenceCase& c, FigureKind quantity) {
   if (!is_vllm(c)) return std::nullopt;
   const EngineMemory m = engine_memory(c);
-  if (quantity == FigureKind::cache_memory) return as_real(m.kv_cache);
   if (quantity == FigureKind::activation_memory) return as_real(m.activations);
   if (quantity == FigureKind::library_memory) return as_real(m.libraries);
   return std::nullopt;
+}
+
+/// Bytes of the cache on one device: of the pool, or of the context.
+double device_cache(const InferenceCase& c) {
+  return as_real(has_pool(c) ? engine_memory(c).kv_cache : context_cache(c, c.layout));
+}
+
+/// The share of keys in a cache of keys and values; a latent has no halves.
+std::optional<double> share_of_keys(const InferenceCase& c) {
+  if (c.arch.attention == AttentionKind::latent) return std::nullopt;
+  const double keys = bits_per_weight(c.plan.kv_precision.keys), values = bits_per_weight(c.plan.kv_precision.values);
+  return keys / (keys + values);
+}
+
+std::optional<double> part_of_cache(const InferenceCase& c, bool keys) {
+  const std::optional<double> share = share_of_keys(c);
+  if (!share) return std::nullopt;
+  return device_cache(c) * (keys ? *share : 1 - *share);
+}
+
+/// Bytes of the cache on all devices.
+double all_cache(const InferenceCase& c) {
+  if (!has_pool(c)) return as_real(context_cache(c, {}));
+  return device_cache(c) * static_cast<double>(devices(c.layout));
+}
+
+/// Memory in use; where there is a cache for more tokens than run, that cache.
+double memory_in_use(const InferenceCase& c) {
+  Bytes peak = inference_memory(c.arch, c.plan, c.layout).peak;
+  if (c.room > 0 && !has_pool(c))
+    peak =
+        peak + context_cache(c, c.layout) - cache_bytes(c.arch, c.plan, add(c.plan.prompt, c.plan.generate), c.layout);
+  return as_real(peak);
 }
 
 }  // namespace
@@ -42,9 +96,16 @@ std::optional<double> predicted_memory(const InferenceCase& c, const Figure& f) 
     case FigureKind::cache_tokens:
       return cache_tokens(c);
     case FigureKind::memory:
-      return as_real(inference_memory(c.arch, c.plan, c.layout).peak) * static_cast<double>(f.devices);
+      return memory_in_use(c) * static_cast<double>(f.devices);
     case FigureKind::weight_memory:
       return as_real(weights_bytes(c.arch, c.plan, c.layout) + terms_of(c).padding);
+    case FigureKind::cache_memory:
+      return device_cache(c);
+    case FigureKind::key_cache:
+    case FigureKind::value_cache:
+      return part_of_cache(c, f.quantity == FigureKind::key_cache);
+    case FigureKind::context_cache:
+      return all_cache(c);
     default:
       return told_at_start(c, f.quantity);
   }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <regex>
 #include <string>
+
+#include "evidence/words.hpp"
 
 namespace llmcalc {
 
@@ -16,10 +17,13 @@ struct DeviceKind {
   std::string_view preset;
 };
 constexpr std::array device_kinds{
-    DeviceKind{" jetson ", "jetson-agx-orin-64gb"},
-    DeviceKind{" (xeon|cpu) ", "intel-xeon-platinum-8480-plus"},
-    DeviceKind{" epyc ", "amd-epyc-9654"},
-    DeviceKind{" ryzen ", "strix-halo"},
+    DeviceKind{" (jetson|tegra|xavier) ", "jetson-agx-orin-64gb"},
+    DeviceKind{" ryzen ai ", "strix-halo"},
+    DeviceKind{" (epyc|ryzen|threadripper) ", "amd-epyc-9654"},
+    DeviceKind{" (graviton|neoverse|cortex|grace|altra|axion|cobalt|kunpeng) ", "nvidia-grace-cpu"},
+    DeviceKind{" (snapdragon|raspberry|exynos|dimensity|kirin|tensor g|pixel|rk|rpi) ", "nvidia-grace-cpu"},
+    DeviceKind{" (xeon|core i|i [3579]|core ultra|cpu) ", "intel-xeon-platinum-8480-plus"},
+    DeviceKind{" (iphone|ipad) ", "m1"},
     DeviceKind{" arc ", "arc-pro-b60"},
     DeviceKind{" (radeon|rx) ", "rx-7900-xtx"},
     DeviceKind{" mi (50|60|100|2[0-9][0-9]) ", "mi210"},
@@ -43,7 +47,7 @@ constexpr std::array device_kinds{
     DeviceKind{" m 4 (pro|max|ultra) ", "m4-max"},
     DeviceKind{" m [5-9] ", "m5-max"},
     DeviceKind{" apple ", "m2-max"},
-    DeviceKind{" rtx pro ", "rtx-pro-6000-blackwell"},
+    DeviceKind{" (rtx pro|rtx 6000 pro) ", "rtx-pro-6000-blackwell"},
     DeviceKind{" ada ", "rtx-6000-ada"},
     DeviceKind{" rtx a ", "rtx-a6000"},
     DeviceKind{" (quadro|titan) rtx ", "t4"},
@@ -53,31 +57,23 @@ constexpr std::array device_kinds{
     DeviceKind{" 30[5-9]0 ", "rtx-3090"},
     DeviceKind{" 50[5-9]0 ", "rtx-5090"},
     DeviceKind{" (rtx|40[5-9]0) ", "rtx-4090"},
-    DeviceKind{" [kmp] [0-9]+ ", "p100-pcie-16gb"},
+    DeviceKind{" (k|m|p) (4|6|10|20|40|60|80|100) ", "p100-pcie-16gb"},
     DeviceKind{" v 100 ", "v100-sxm2-32gb"},
     DeviceKind{" t [0-9]+ ", "t4"},
     DeviceKind{" a (30|100|800) ", "a100-sxm-80gb"},
     DeviceKind{" a [0-9]+ ", "a10"},
     DeviceKind{" l [0-9]+ ", "l40s"},
+    DeviceKind{" h 20 ", "h20-96gb"},
+    DeviceKind{" h 800 ", "h800-sxm-80gb"},
     DeviceKind{" (b|gb) [0-9]+ ", "b200-sxm-180gb"},
     DeviceKind{" (rubin|vr) ", "b300-sxm-288gb"},
 };
 
-int sort_of(char c) {
-  const auto u = static_cast<unsigned char>(c);
-  return std::isalpha(u) != 0 ? 1 : std::isdigit(u) != 0 ? 2 : 0;
-}
-
 /// " tesla p 40 ": words of letters and of digits, in lower case.
 std::string spaced(std::string_view name) {
   std::string out = " ";
-  int before = 0;
-  for (const char c : name.substr(0, 200)) {
-    if (out.back() != ' ' && sort_of(c) != before) out += ' ';
-    if (sort_of(c) != 0) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    before = sort_of(c);
-  }
-  return out.back() == ' ' ? out : out + ' ';
+  for (const std::string& word : words_of(name.substr(0, 200))) out += word + " ";
+  return out;
 }
 
 }  // namespace

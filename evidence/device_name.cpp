@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "evidence/cloud_instance.hpp"
+#include "evidence/words.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "text/names.hpp"
@@ -37,27 +39,13 @@ constexpr OtherName other_names[] = {
     {"rtx pro 6000 blackwell workstation", "rtx-pro-6000-blackwell"},
     {"rtx pro 6000 blackwell server", "rtx-pro-6000-blackwell-server"},
     {"a 100 sxm", "a100-sxm-80gb"},
+    {"h 20 3 e", "h20-96gb"},
+    {"p 100", "p100-pcie-16gb"},
 };
 
 template <std::size_t N>
 bool is_in(const std::string_view (&list)[N], std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
-
-bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-/// Runs of letters and runs of digits, with their points ("2.5").
-std::vector<std::string> runs(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < text.size();) {
-    bool (*const kind)(char) = letter(text[i]) ? &letter : &digit;
-    std::size_t end = i;
-    while (end < text.size() && kind(text[end])) ++end;
-    if (end > i) out.push_back(lower(text.substr(i, end - i)));
-    i = std::max(end, i + 1);
-  }
-  return out;
 }
 
 std::optional<Count> whole_word(const std::string& word) {
@@ -133,8 +121,8 @@ std::vector<std::string> all_words(const DeviceName& name) {
 
 /// The preset's words, and those of its architecture, which a name may tell besides: "H100 Hopper".
 std::vector<std::string> with_architecture(std::vector<std::string> words, const HardwareCard& card) {
-  for (std::string& word : runs(card.architecture))
-    if (word.size() > 2 && letter(word[0])) words.push_back(std::move(word));
+  for (std::string& word : words_of(card.architecture))
+    if (word.size() > 2 && std::isalpha(static_cast<unsigned char>(word[0])) != 0) words.push_back(std::move(word));
   return words;
 }
 
@@ -145,7 +133,7 @@ bool means(const DeviceName& name, const DeviceName& preset, const HardwareCard&
 }
 
 /// Words without the gaps between them: "RTXPRO6000" is "RTX PRO 6000".
-std::string run_together(const std::vector<std::string>& words) {
+std::string in_one_row(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += word;
   return all;
@@ -157,8 +145,8 @@ DeviceName device_name(std::string_view text) {
   DeviceName name;
   text = without_number_of_devices(text);
   const std::size_t remark = std::min({text.find('('), text.find(','), text.size()});
-  keep_words(name, runs(text.substr(0, remark)), name.words);
-  keep_words(name, runs(text.substr(remark)), name.remark);
+  keep_words(name, words_of(text.substr(0, remark)), name.words);
+  keep_words(name, words_of(text.substr(remark)), name.remark);
   return name;
 }
 
@@ -197,13 +185,15 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
     best_words = words;
     best_distance = distance;
   }
-  return best != nullptr ? best : written_together(name);
+  if (best == nullptr) best = written_together(name);
+  if (best == nullptr) best = called(device_of_instance(text));
+  return best;
 }
 
 const HardwareCard* Devices::written_together(const DeviceName& name) const {
-  const std::string word = run_together(all_words(name));
+  const std::string word = in_one_row(all_words(name));
   const auto found = std::find_if(spellings_.begin(), spellings_.end(),
-                                  [&](const Spelling& s) { return run_together(s.name.words) == word; });
+                                  [&](const Spelling& s) { return in_one_row(s.name.words) == word; });
   return found == spellings_.end() ? nullptr : &cards_[found->card];
 }
 

@@ -8,15 +8,24 @@ namespace {
 
 constexpr double gib = 0x1p30, mib = 0x1p20;
 
+/// A time in milliseconds that is no mean.
+constexpr FigureKey one_of_many(std::string_view key, FigureKind quantity, Statistic statistic) {
+  return {key, quantity, 1e-3, Share::all, false, statistic};
+}
+
 constexpr FigureKey all_figures[] = {
     {"tpot_ms", FigureKind::time_per_token, 1e-3},
-    {"itl_p50_ms", FigureKind::time_per_token, 1e-3},
     {"itl_ms", FigureKind::time_per_token, 1e-3},
+    one_of_many("tpot_p50_ms", FigureKind::time_per_token, Statistic::median),
+    one_of_many("tpot_p99_ms", FigureKind::time_per_token, Statistic::p99),
+    one_of_many("itl_p50_ms", FigureKind::time_per_token, Statistic::gap_median),
+    one_of_many("itl_p99_ms", FigureKind::time_per_token, Statistic::gap_p99),
     {"ms_per_token", FigureKind::time_per_token, 1e-3},
     {"ms_per_token_per_batch_item", FigureKind::decode_step, 1e-3},
     {"ttft_ms", FigureKind::first_token, 1e-3},
-    {"ttft_min_ms", FigureKind::first_token, 1e-3},
-    {"ttft_p50_ms", FigureKind::first_token, 1e-3},
+    one_of_many("ttft_min_ms", FigureKind::first_token, Statistic::least),
+    one_of_many("ttft_p50_ms", FigureKind::first_token, Statistic::median),
+    one_of_many("ttft_p99_ms", FigureKind::first_token, Statistic::p99),
     {"prefill_tok_s", FigureKind::prefill_rate, 1},
     {"prefill_tok_s_per_gpu", FigureKind::prefill_rate, 1, Share::device},
     {"input_tok_s_per_node", FigureKind::prefill_rate, 1, Share::node},
@@ -36,7 +45,8 @@ constexpr FigureKey all_figures[] = {
     {"total_tok_s_per_gpu", FigureKind::total_rate, 1, Share::device},
     {"peak_output_tok_s", FigureKind::peak_output_rate, 1},
     {"e2e_latency_ms", FigureKind::whole_time, 1e-3},
-    {"e2e_latency_p99_ms", FigureKind::whole_time, 1e-3},
+    one_of_many("e2e_latency_p50_ms", FigureKind::whole_time, Statistic::median),
+    one_of_many("e2e_latency_p99_ms", FigureKind::whole_time, Statistic::p99),
     {"layer_ms", FigureKind::layer_time, 1e-3},
     {"kv_tokens", FigureKind::cache_tokens, 1},
     {"kv_blocks", FigureKind::cache_tokens, 1},  // times the block's size, see figures_of()
@@ -46,9 +56,9 @@ constexpr FigureKey all_figures[] = {
     {"model_size_gb", FigureKind::weight_memory, 1e9},
     {"weights_gib_per_gpu", FigureKind::weight_memory, gib},
     {"kv_gib_per_gpu", FigureKind::cache_memory, gib, Share::all, true},
-    {"kv_mib_total", FigureKind::cache_memory, mib},
-    {"k_size_gb", FigureKind::cache_memory, 1e9},
-    {"v_size_gb", FigureKind::cache_memory, 1e9},
+    {"kv_mib_total", FigureKind::context_cache, mib},
+    {"k_size_gb", FigureKind::key_cache, 1e9},
+    {"v_size_gb", FigureKind::value_cache, 1e9},
     {"activation_gib_per_gpu", FigureKind::activation_memory, gib},
     {"non_torch_gib_per_gpu", FigureKind::library_memory, gib},
     {"cuda_graph_gib_per_gpu", FigureKind::graph_memory, gib, Share::all, true},

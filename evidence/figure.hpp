@@ -26,6 +26,9 @@ enum class FigureKind : std::uint8_t {
   memory,             ///< bytes in use on one device, or on all where pipelined
   weight_memory,      ///< bytes of weights on one device
   cache_memory,       ///< bytes that are left for the cache on one device
+  key_cache,          ///< the keys' part of them
+  value_cache,        ///< the values' part of them
+  context_cache,      ///< bytes of the cache of the stated context, on all devices
   activation_memory,  ///< bytes of activations at start-up on one device
   library_memory,     ///< bytes on one device that are not the framework's tensors
   graph_memory,       ///< bytes of recorded graphs on one device
@@ -37,12 +40,16 @@ enum class FigureKind : std::uint8_t {
 /// Over which devices a rate is counted.
 enum class Share : std::uint8_t { all, device, node };
 
+/// Which number of many a time is: of requests, or of the gaps between two tokens.
+enum class Statistic : std::uint8_t { mean, median, p99, least, gap_median, gap_p99 };
+
 struct FigureKey {
   std::string_view key;
   FigureKind quantity;
   double unit;  ///< the key's unit in base units: 1e-3 for milliseconds
   Share share = Share::all;
   bool may_be_negative = false;  ///< what is left over can be less than nothing
+  Statistic statistic = Statistic::mean;
 };
 
 /// All keys that are known, those first that say the same as others more directly.

@@ -1,8 +1,10 @@
 #include "evidence/flops_convention.hpp"
 
+#include <algorithm>
 #include <regex>
 
 #include "calc/parameters.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -23,14 +25,41 @@ constexpr Telling tellings[] = {
     {"causal half", FlopsFormula::half_attention},
     {"12lh^2(1+kv/a", FlopsFormula::by_matrix},
     {"n*4*2", FlopsFormula::eight_n},
-    {"8n", FlopsFormula::eight_n},
     {"n*3*2", FlopsFormula::plain_six_n},
     {"no attention term", FlopsFormula::plain_six_n},
-    {"6n", FlopsFormula::six_n},
-    {"6*s*n", FlopsFormula::six_n},
     {"hardware (as reported)", FlopsFormula::hardware_96},
     {"megatron calculator", FlopsFormula::by_matrix},
 };
+
+/// Whether a text counts so many FLOPs per parameter and token: "6N", "6ND", "6*s*N", "6 N BS".
+bool counts_per_parameter(const std::string& text, char times) {
+  static const std::string behind = "(?:s|bs|d|t)?(?:n|p(?:d|bs|t|$|[^a-z]))";
+  const std::string plain = run_together(text);
+  return std::regex_search(plain, std::regex(std::string("(?:^|[^0-9])") + times + behind));
+}
+
+/// 6 N with attention's products where the text has a term of them, or is PaLM's; else without.
+FlopsFormula six_n_formula(const std::string& text) {
+  const Words words(text);
+  const std::string plain = run_together(text);
+  const bool left_out = words.denies("attention") || words.has_any({"attention left out", "attention excluded",
+                                                                    "excluding attention", "ignoring attention"});
+  const bool term = plain.find("12l") != std::string::npos || plain.find("6l") != std::string::npos ||
+                    words.affirms_any({"attention", "palm", "nanogpt"});
+  if (left_out || !term) return FlopsFormula::plain_six_n;
+  const bool half = plain.find("6lhs") != std::string::npos || words.affirms("causal");
+  return half ? FlopsFormula::half_attention : FlopsFormula::six_n;
+}
+
+/// By how many FLOPs a parameter counts. Nothing: the text does not say.
+std::optional<FlopsFormula> formula_by_parameters(const std::string& text) {
+  if (counts_per_parameter(text, '6')) return six_n_formula(text);
+  if (counts_per_parameter(text, '8')) return FlopsFormula::eight_n;
+  const Words words(text);
+  if (words.affirms_any({"palm", "nanogpt"})) return FlopsFormula::six_n;
+  if (words.affirms_any({"chinchilla", "kaplan"})) return FlopsFormula::plain_six_n;
+  return words.affirms("causal") ? std::optional(FlopsFormula::half_attention) : std::nullopt;
+}
 
 /// The only number before "TF"; nothing where there are two, of two devices.
 std::optional<double> only_peak(const std::string& text) {
@@ -91,18 +120,24 @@ FlopsConvention flops_convention(const std::string& said) {
   FlopsConvention c;
   c.params = stated_params(text);
   c.peak_tflops = only_peak(text);
-  for (const Telling& t : tellings)
-    if (text.find(t.part) != std::string::npos) {
-      c.formula = t.formula;
-      break;
-    }
+  c.non_embedding = Words(text).has_any({"non embedding", "without embedding", "without embeddings",
+                                         "excluding embedding", "excluding embeddings", "no embedding"});
+  const auto* told = std::find_if(std::begin(tellings), std::end(tellings),
+                                  [&](const Telling& t) { return text.find(t.part) != std::string::npos; });
+  if (told != std::end(tellings)) c.formula = told->formula;
+  const bool by_table = c.formula != FlopsFormula::unknown && c.formula != FlopsFormula::by_matrix;
+  if (const auto formula = formula_by_parameters(text); formula && !by_table) c.formula = *formula;
   return c;
 }
 
 double convention_flops(const FlopsConvention& convention, const Arch& arch, Count seq, double sequences,
                         std::optional<Count> reported) {
   const FormulaSizes z = formula_sizes(arch, seq);
-  const double n = convention.params.value_or(reported ? static_cast<double>(*reported) : z.all);
+  double n = convention.params.value_or(reported ? static_cast<double>(*reported) : z.all);
+  if (convention.non_embedding && !convention.params) {
+    const Parameters p = parameters(arch);  // of those that a token visits
+    n = static_cast<double>(p.non_embedding - p.total + p.active);
+  }
   return sequences * z.s * per_token(convention.formula, z, n);
 }
 

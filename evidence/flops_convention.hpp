@@ -23,6 +23,7 @@ enum class FlopsFormula {
 struct FlopsConvention {
   FlopsFormula formula = FlopsFormula::unknown;
   std::optional<double> params;       ///< N, where the convention states it
+  bool non_embedding = false;         ///< N is without token table, positions and head
   std::optional<double> peak_tflops;  ///< of which an MFU is a fraction, where the convention states it
   /// Whether forward passes that ran again are counted.
   bool counts_recompute() const { return formula == FlopsFormula::hardware_96 || formula == FlopsFormula::eight_n; }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <regex>
 
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -36,6 +37,7 @@ constexpr FormatName format_names[] = {
     {"fp8 e5m2", "fp8", nullptr},  // calm stores every matrix so
     {"fp8", "fp8", ""},
     {"fp6", "mxfp6", ""},
+    {"fp4", "nvfp4", ""},
     {"gf4", "int4", nullptr},
     {"iq1_s", "iq1_s", "q5_k"},
     {"iq1_m", "iq1_m", "q5_k"},
@@ -44,6 +46,8 @@ constexpr FormatName format_names[] = {
     {"iq2_s", "iq2_s", "q5_k"},
     {"iq3_xxs", "iq3_xxs", "q5_k"},
     {"iq3_s", "iq3_s", "q6_k"},
+    {"iq2_m", "iq2_s", "q5_k"},
+    {"iq3_m", "iq3_s", "q6_k"},
     {"tq1_0", "tq1_0", "q6_k"},
     {"tq2_0", "tq2_0", "q6_k"},
     {"iq4_xs", "iq4_xs", "q6_k"},
@@ -73,9 +77,15 @@ constexpr FormatName format_names[] = {
     {"gptq", "gptq", nullptr},
     {"nf4 dq", "nf4-dq", nullptr},
     {"nf4", "nf4", nullptr},
-    {"exl", "int4", "q6_k"},            // by its bits: see formats_of()
-    {"q4f16 g32", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, of tables too
-    {"int4 bpw", "q4_0", nullptr},      // MLX: by its bits
+    {"eetq", "int8-row", nullptr},
+    {"smoothquant", "int8-row", nullptr},
+    {"marlin", "int4-g128", nullptr},
+    {"exl", "int4", "q6_k"},        // by its bits: see formats_of()
+    {"q4f16", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, of tables too
+    {"q3f16", "q3_k", "q3_k"},
+    {"q0f16", "fp16", nullptr},
+    {"q0f32", "fp32", nullptr},
+    {"int4 bpw", "q4_0", nullptr},  // MLX: by its bits
     {"int5 bpw", "q5_0", nullptr},
     {"int6 bpw", "q6_k", nullptr},
     {"int8 bpw", "q8_0", nullptr},
@@ -83,6 +93,7 @@ constexpr FormatName format_names[] = {
     {"int4 g64", "int4-g64", nullptr},
     {"int4 g32", "int4-g32", nullptr},
     {"int4", "int4", ""},
+    {"int3", "gptq-3bit", nullptr},
     {"w4", "int4", ""},
     {"int8 g128", "int8-g128", nullptr},
     {"int8", "int8-row", nullptr},
@@ -112,6 +123,30 @@ std::optional<double> number_before(const std::string& text, const char* unit) {
   std::smatch found;
   const std::regex pattern(std::string("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?") + unit);
   return std::regex_search(text, found, pattern) ? std::optional(std::stod(found[1])) : std::nullopt;
+}
+
+/// The text with one spelling of each format: "bfloat16" is "bf16", "half" "fp16", "q8" alone "q8_0", and the format of
+/// activations in "W4A8 (fp8 act)" is left out.
+std::string with_usual_names(const std::string& said) {
+  static const std::pair<std::regex, const char*> usual[] = {
+      {std::regex("bfloat16"), "bf16"},
+      {std::regex("\\bfloat16"), "fp16"},
+      {std::regex("\\bfloat32"), "fp32"},
+      {std::regex("\\bfloat8"), "fp8"},
+      {std::regex("\\bhalf\\b"), "fp16"},
+      {std::regex("\\b(uint|i|u)(4|8)\\b"), "int$2"},
+      {std::regex("^ *(fp8[ _-]?)?e(4m3|5m2)(fn)?"), "fp8 e$2"},
+      {std::regex("\\bq([2-6])[ -]k(?:[ -]([sml]))?\\b"), "q$1_k_$2"},
+      {std::regex("\\bq([45])\\b"), "q$1_0"},
+      {std::regex("\\bq8\\b"), "q8_0"},
+      {std::regex("\\bq6\\b"), "q6_k"},
+      {std::regex("\\bq([23])\\b"), "q$1_k"},
+      {std::regex("(fp|int)8[ -]*(act|activation|input)[a-z]*"), ""}};
+  std::string text = said;
+  for (const auto& [pattern, name] : usual) text = std::regex_replace(text, pattern, name);
+  static const std::regex four_bits("\\bw4a(4|8)\\b"), eight("(fp|int)8");
+  if (std::regex_search(text, four_bits)) text = std::regex_replace(text, eight, "");
+  return text;
 }
 
 /// The format of these whose bits per weight are nearest.
@@ -177,14 +212,27 @@ void assume_weights(FormatsSaid& f) {
   f.assumed.push_back(fmt::format("weights in {}: their format is missing in the row", f.working.name()));
 }
 
+/// Whether weights are said to be as they were trained, in 16 bits.
+bool says_half(const std::string& text) {
+  const Words words(text);
+  return words.says_no() ||
+         words.affirms_any(
+             {"unquantized", "no quantization", "not quantized", "16 bit", "16bit", "full precision", "original"}) ||
+         words.has_any({"no quantization", "not quantized", "without quantization"});
+}
+
 void use_weights(FormatsSaid& f, const std::string& text) {
   f.weights = f.working;
   const FormatName* listed = format_named(text);
-  const std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_by_bits(f, text);
+  std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_by_bits(f, text);
+  if (!named && Words(text).affirms_any({"bitsandbytes", "bnb"})) named = FormatName{"", "nf4", nullptr};  // its 4 bits
+  if (!named && says_half(text)) return;
   if (!named) {
     f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));
     return;
   }
+  if (names(text, "fp4") && !names(text, "mxfp4") && !names(text, "nvfp4"))
+    f.assumed.push_back("weights in nvfp4: the row says fp4");
   DType t = *dtype(named->format);
   if (f.bits_per_weight && (names(text, "exl") || names(text, "int"))) t = format_of_stated_bits(f, text);
   const bool whole_model = named->head == nullptr && t.format().covers_embedding;
@@ -196,24 +244,45 @@ void use_weights(FormatsSaid& f, const std::string& text) {
   if (has_all(text, "mxfp4 moe")) f.weights[Component::attention] = f.weights[Component::mlp] = f.working;
 }
 
-bool is_silent(const std::string& text) { return text.empty() || names(text, "not stated"); }
+bool is_silent(const std::string& text) {
+  return leaves_format_open(text) || Words(text).says_no() || names(text, "not stated");
+}
+
+/// The format of activations that a text of weights tells: "W4A8", "w8a8 (fp8)". Empty: none.
+std::string activations_in(const std::string& weights) {
+  static const std::regex eight("\\bw[48]a8\\b"), four("\\bw4a4\\b");
+  const bool is_float = names(weights, "fp8") || names(weights, "float");
+  if (std::regex_search(weights, eight)) return is_float ? "fp8" : "int8";
+  return std::regex_search(weights, four) ? "nvfp4" : "";
+}
+
+/// A word of activations, and the format of products with them; the first that a text has.
+constexpr std::array product_words{
+    std::pair{"nvfp4", "nvfp4"}, std::pair{"mxfp4", "mxfp4"}, std::pair{"fp4", "nvfp4"},
+    std::pair{"mxfp8", "fp8"},   std::pair{"fp8", "fp8"},     std::pair{"e4m3", "fp8"},
+    std::pair{"int8", "int8"},   std::pair{"a8", "int8"},     std::pair{"8-bit", "int8"}};
+
+std::optional<DType> narrow_products(const std::string& text) {
+  for (const auto& [word, format] : product_words)
+    if (names(text, word)) return dtype(format);
+  return std::nullopt;
+}
 
 /// Engines multiply narrow formats where the device can; what is stored narrow alone is multiplied in 16 bits.
-void use_products(FormatsSaid& f, const std::string& said) {
-  const std::string text = lower(said);
+void use_products(FormatsSaid& f, const std::string& said, const std::string& weights) {
+  std::string text = with_usual_names(lower(said));
+  if (is_silent(text)) text = activations_in(weights);
   f.precision = f.working;
   if (names(text, "moe")) {
     f.precision = dtypes::fp8;
     f.assumed.push_back("attention's products count as 8-bit ones, as the experts' are: a plan has one format");
-  } else if (names(text, "nvfp4")) {
-    f.precision = *dtype("nvfp4");
-  } else if (names(text, "fp8")) {
-    f.precision = dtypes::fp8;
-  } else if (names(text, "int8")) {
-    f.precision = *dtype("int8");
-  } else if (is_silent(text)) {
+  } else if (const auto narrow = narrow_products(text)) {
+    f.precision = *narrow;
+  } else if (text.empty()) {
     f.assumed.push_back(
         fmt::format("products in {}: the row does not state the format of activations", f.working.name()));
+  } else if (names(text, "tf32") || names(text, "fp32")) {
+    f.precision = f.working = *dtype(names(text, "tf32") ? "tf32" : "fp32");
   } else if (!names(text, "16")) {
     f.weighty = true;
     f.assumed.push_back(
@@ -221,12 +290,19 @@ void use_products(FormatsSaid& f, const std::string& said) {
   }
 }
 
+/// A word of a cache's format, and the format.
+constexpr std::array cache_words{std::pair{"fp8", "fp8"},    std::pair{"e4m3", "fp8"},  std::pair{"e5m2", "fp8"},
+                                 std::pair{"8-bit", "int8"}, std::pair{"kv8", "int8"},  std::pair{"kv4", "int4"},
+                                 std::pair{"4-bit", "int4"}, std::pair{"int8", "int8"}, std::pair{"int4", "int4"},
+                                 std::pair{"fp4", "nvfp4"},  std::pair{"q8_0", "q8_0"}, std::pair{"q4_0", "q4_0"},
+                                 std::pair{"fp32", "fp32"}};
+
 void use_cache(FormatsSaid& f, const std::string& said) {
-  const std::string text = lower(said);
+  const std::string text = with_usual_names(lower(said));
   f.cache = f.working;
   bool known = names(text, "16");
-  for (const char* format : {"fp8", "int8", "int4", "q8_0", "q4_0"})
-    if (names(text, format)) {
+  for (const auto& [word, format] : cache_words)
+    if (names(text, word)) {
       f.cache = *dtype(format);
       known = true;
     }
@@ -240,17 +316,23 @@ void use_cache(FormatsSaid& f, const std::string& said) {
 
 }  // namespace
 
+bool leaves_format_open(const std::string& weights) {
+  const Words words(weights);
+  return words.silent() || (words.all().size() == 1 && (words.has("auto") || words.has("default")));
+}
+
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half) {
   FormatsSaid f;
-  const std::string text = lower(weights.substr(0, 200)), half = lower(activations + " " + cache);
+  const std::string text = with_usual_names(lower(weights.substr(0, 200)));
+  const std::string half = with_usual_names(lower(activations + " " + cache));
   f.working = usual_half;
   if (names(half, "fp16") && !names(half, "bf16")) f.working = dtypes::fp16;
   if (names(half, "bf16") && usual_half == dtypes::bf16) f.working = dtypes::bf16;
   f.bits_per_weight = number_before(text, "bpw");
   if (const auto gib = number_before(text, "gib")) f.weight_bytes = *gib * 0x1p30;
-  text.empty() ? assume_weights(f) : use_weights(f, text);
-  use_products(f, activations);
+  leaves_format_open(text) ? assume_weights(f) : use_weights(f, text);
+  use_products(f, activations, lower(weights));
   use_cache(f, cache);
   return f;
 }

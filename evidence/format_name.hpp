@@ -23,7 +23,11 @@ struct FormatsSaid {
   std::string skip;      ///< not empty: the format of the weights is not known
 };
 
+/// "auto", "none" and "unquantized" of weights are `usual_half`, or the half precision that activations or cache name.
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half);
+
+/// Whether a text leaves the format of weights open: "", "not stated", "n/a", "auto", "default".
+bool leaves_format_open(const std::string& weights);
 
 }  // namespace llmcalc

@@ -11,15 +11,15 @@
 #include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
 #include "evidence/row_figures.hpp"
+#include "evidence/served_model.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
 
 namespace {
 
-bool notes_say(const InferenceRow& row, std::string_view word) {
-  return lower(row.notes).find(word) != std::string::npos;
-}
+bool notes_say(const InferenceRow& row, std::string_view words) { return Words(row.notes).affirms(words); }
 
 /// A sentence about something that figures depend on strongly.
 void weigh(InferenceCase& c, std::string sentence) {
@@ -52,15 +52,42 @@ std::optional<BatchKind> kind_called(const std::string& said) {
                                    {"concurrency", BatchKind::concurrency},
                                    {"max_inflight", BatchKind::max_inflight},
                                    {"capacity", BatchKind::capacity},
-                                   {"throughput", BatchKind::throughput}})
+                                   {"throughput", BatchKind::throughput},
+                                   {"latency", BatchKind::fixed},
+                                   {"fixed", BatchKind::fixed},
+                                   {"closed loop", BatchKind::concurrency},
+                                   {"closed_loop", BatchKind::concurrency},
+                                   {"offline", BatchKind::max_inflight}})
     if (said == name) return kind;
   return std::nullopt;
 }
 
+/// What a row says of its weights; where it leaves them open, what the model's name does ("...-AWQ").
+std::string weights_said(const InferenceRow& row, InferenceCase& c) {
+  const std::string in_name = format_in_name(row.model.name);
+  if (!leaves_format_open(row.weights) || in_name.empty()) return row.weights;
+  weigh(c, fmt::format("weights in {}, as the name {} tells: their format is missing in the row", in_name,
+                       in_quotes(row.model.name)));
+  return in_name;
+}
+
+/// A device without the 16-bit format of the row multiplies in the other one, or in fp32.
+void use_own_half(const RowCluster& on, FormatsSaid& f) {
+  const Device& device = on.cluster().device;
+  if (device.peak(f.working).value > 0) return;
+  const DType named = f.working;
+  for (const DType own : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
+    if (device.peak(f.working).value <= 0) f.working = own;
+  if (f.precision == named) f.precision = f.working;
+  f.assumed.push_back(
+      fmt::format("products in {}: {} does not multiply in {}", f.working.name(), on.hardware.title, named.name()));
+}
+
 void use_format(const InferenceRow& row, InferenceCase& c) {
   const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
-  FormatsSaid f = formats_of(row.weights, row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
+  FormatsSaid f = formats_of(weights_said(row, c), row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
   if (!f.skip.empty()) c.skip = f.skip;
+  use_own_half(c.on, f);
   c.plan.weight_precision = f.weights;
   c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
   c.plan.working = f.working;
@@ -87,6 +114,7 @@ std::string prompt_in_words(const InferenceBatch& b) {
 void use_lengths(const InferenceRow& row, InferenceCase& c) {
   const InferenceBatch& b = row.batch;
   c.cached = b.cached_context.value_or(0);
+  c.room = b.max_model_len.value_or(c.kind == BatchKind::capacity ? b.context_len.value_or(0) : 0);
   c.generate = b.output_len.value_or(0);
   c.prompt = b.input_len.value_or(0);
   c.length_ratio = b.length_range_ratio;
@@ -112,13 +140,21 @@ std::string assumed_batch(const InferenceCase& c) {
                      c.batch, usual_prefill_tokens);
 }
 
+/// How many batches of the stated size there are: one, or one for each device or replica.
+double batches_of(const std::string& scope, double replicas_of_all, double devices_of_all) {
+  const Words words(scope);
+  if (words.affirms_any({"per gpu", "per device", "per chip", "per accelerator"})) return devices_of_all;
+  const bool of_replica = words.affirms_any(
+      {"per rank", "per replica", "per dp rank", "per engine", "per instance", "per dp", "per server"});
+  return of_replica ? replicas_of_all : 1;
+}
+
 void use_batch(const InferenceRow& row, InferenceCase& c) {
   const InferenceBatch& b = row.batch;
   const double all = static_cast<double>(replicas(c.layout)),
                per_replica = static_cast<double>(replica_devices(c.layout));
   const double per_all = all * per_replica;
-  const bool of_device = lower(b.scope).find("per gpu") != std::string::npos;
-  c.batch = b.batch.value_or(b.num_requests.value_or(1)) * (b.batch && of_device ? per_all : 1);
+  c.batch = b.batch.value_or(b.num_requests.value_or(1)) * (b.batch ? batches_of(b.scope, all, per_all) : 1);
   const bool unstated = !b.batch && !b.num_requests && c.kind != BatchKind::capacity;
   if (unstated && (b.tokens_per_gpu || c.kind == BatchKind::throughput))
     c.batch = std::max(1.0, b.tokens_per_gpu.value_or(usual_prefill_tokens) / std::max(1.0, c.prompt)) * per_all;
@@ -187,6 +223,10 @@ Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Co
   return usual;
 }
 
+bool row_has(const InferenceRow& row, std::string_view key) {
+  return std::any_of(row.measured.begin(), row.measured.end(), [&](const auto& m) { return m.first == key; });
+}
+
 void use_limits(const InferenceRow& row, InferenceCase& c) {
   const InferenceBatch& b = row.batch;
   const auto version = c.engine.name == "vllm" ? minor_version(c.engine.version) : std::nullopt;
@@ -197,12 +237,16 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
   c.limits.block_tokens = b.block_size.value_or(usual.block_tokens);
   use_granted_share(row, c);
   c.granted = granted_by(row, c);
+  if (!b.block_size && has_figure(row, FigureKind::cache_tokens) && row_has(row, "kv_blocks"))
+    weigh(c, fmt::format("blocks of {} tokens: the row states no \"kv_block_size\"", c.limits.block_tokens));
   if (c.kind == BatchKind::capacity && c.engine.name == "vllm" && c.engine.version.empty())
     c.assumed.push_back("the latest vLLM: the row does not state the version");
 }
 
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
   if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {}", unknown_engine(row.engine)));
+  if (c.cached > 0 && (c.kind == BatchKind::concurrency || c.kind == BatchKind::max_inflight))
+    weigh(c, "requests that come and go find nothing in the cache: the row says that they do");
   if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
     weigh(c, "two-dimensional layouts count as plain tensor parallelism");
   if (row.hardware.power_limit_w)
@@ -214,8 +258,10 @@ void note_doubts(const InferenceRow& row, InferenceCase& c) {
 std::string not_said(const InferenceRow& row) {
   if (!kind_called(lower(row.batch.kind)))
     return fmt::format("batches of the kind {} are not known", in_quotes(row.batch.kind));
-  if (notes_say(row, "lora adapter")) return "low-rank adapters are applied";
-  if (notes_say(row, "speculative decoding") || notes_say(row, "draft model")) return "decoding is speculative";
+  const Words notes(row.notes), engine(row.engine);
+  if (notes.affirms_any({"lora adapter", "lora adapters", "with lora"})) return "low-rank adapters are applied";
+  for (const Words* said : {&notes, &engine})
+    if (said->affirms_any({"speculative decoding", "draft model", "eagle", "medusa"})) return "decoding is speculative";
   return "";
 }
 
@@ -223,7 +269,8 @@ void use_row_model(const InferenceRow& row, InferenceCase& c) {
   const RowArch model = arch_of(row);
   c.arch = model.arch;
   c.skip = model.skip;
-  if (!model.vocabulary_assumed.empty()) c.assumed.push_back(model.vocabulary_assumed);
+  c.assumed.insert(c.assumed.end(), model.assumed.begin(), model.assumed.end());
+  c.input_assumed |= model.weighty;
 }
 
 void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceCase& c) {

@@ -32,8 +32,9 @@ struct Figure {
   double unit = 1;                ///< value / unit is what the row says
   std::optional<double> context;  ///< tokens of a sequence that a decode step sees, in the mean
   Count devices = 1;              ///< over which memory is counted
-  bool repeats = false;           ///< another figure of the row says the same
-  std::string doubt;              ///< not empty: why the row itself advises against it
+  Statistic statistic = Statistic::mean;
+  bool repeats = false;  ///< another figure of the row says the same
+  std::string doubt;     ///< not empty: why the row itself advises against it
 };
 
 struct InferenceCase {
@@ -47,6 +48,7 @@ struct InferenceCase {
   double prompt = 0;                      ///< mean tokens of a prompt
   double generate = 0;                    ///< mean tokens that are generated
   double cached = 0;                      ///< tokens of a sequence that are in the cache before its prompt
+  double room = 0;                        ///< tokens of a sequence that the cache has room for; 0: not stated
   bool decode_window = false;             ///< sequences decode with no prompt among them, whatever the kind is
   std::optional<double> length_ratio;     ///< lengths are uniform between this share of the nominal ones and all of it
   std::optional<double> requests;         ///< how many were sent

@@ -47,12 +47,28 @@ void pad_experts(InferenceCase& c, Count ranks_of_experts) {
   experts = padded;
 }
 
+/// Devices that no stated rank takes are replicas where some kind of ranks is stated; else the model is cut over all of
+/// them: llama.cpp puts layers on each, other engines cut every layer.
+void use_unstated_ranks(const InferenceRow& row, InferenceCase& c, Layout& split) {
+  const Count stated = mul(split.tp, split.pp, split.dp), all = row.hardware.count;
+  if (stated >= all || all % stated != 0) return;
+  const bool none = !row.tp && !row.pp && !row.dp;
+  if (!none && row.dp) return;
+  const Count left = all / stated;
+  Count& taken = !none ? split.dp : engine_name(row.engine, row.notes).name == "llama.cpp" ? split.pp : split.tp;
+  const char* kind = &taken == &split.dp ? "replicas" : &taken == &split.pp ? "stages of a pipeline" : "tensor ranks";
+  taken = left;
+  c.assumed.push_back(fmt::format("{} {}: the row does not state what its {} devices are", left, kind, all));
+  c.input_assumed = true;
+}
+
 /// Engines cut experts over the ranks that are left when experts are divided: etp = tp x dp / ep.
 void lay_out(const InferenceRow& row, InferenceCase& c) {
   Layout split;
   split.tp = row.tp.value_or(1);
   split.pp = row.pp.value_or(1);
   split.dp = row.dp.value_or(1);
+  use_unstated_ranks(row, c, split);
   split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
   if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
   split.sp = split.ep > 1 && split.tp > 1;  // what divides tokens among experts' ranks

@@ -30,8 +30,8 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   m.ffn = o.count("ffn");
   m.vocab = o.positive("vocab");
   m.sliding_window = o.positive("sliding_window");
-  m.sliding_pattern = o.text("sliding_pattern");
-  m.attention = o.text("attention");
+  m.sliding_pattern = o.said("sliding_pattern");
+  m.attention = o.said("attention");
   m.gated_mlp = o.flag("gated_mlp");
   m.tied_embeddings = o.flag("tied_embeddings");
   m.qkv_bias = o.flag("qkv_bias");
@@ -41,6 +41,11 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   m.moe_ffn = o.positive("moe_ffn");
   m.shared_experts = o.count("shared_experts");
   m.dense_layers = o.count("first_dense_layers");
+  m.moe_every = o.positive("moe_every");
+  for (const char* key : {"shared_ffn", "shared_expert_ffn"})
+    if (const auto width = o.count(key)) m.shared_ffn = width;
+  for (const char* key : {"linear_attention_layers", "mamba_layers", "ssm_state", "ssm_layers"})
+    if (const std::string said = o.said(key); !said.empty() && said != "0") m.recurrent = true;
   m.mla = read_latent_widths(o);
   o.finish();
 }
@@ -70,9 +75,20 @@ std::optional<double> length(const RowObject& o, std::string_view key, std::stri
   return o.amount(key);
 }
 
+/// Prompt and answer are together as long as a sequence; without either of them it is the context.
+void complete_lengths(const std::optional<double>& total, InferenceBatch& b) {
+  if (!total) return;
+  if (b.input_len && !b.output_len && *total >= *b.input_len)
+    b.output_len = *total - *b.input_len;
+  else if (b.output_len && !b.input_len && *total >= *b.output_len)
+    b.input_len = *total - *b.output_len;
+  else if (!b.input_len && !b.output_len && !b.context_len)
+    b.context_len = total;
+}
+
 void read_requests(const RowObject& o, InferenceBatch& b) {
   b.kind = o.text("kind");
-  b.scope = o.text("batch_scope");
+  b.scope = o.said("batch_scope");
   b.input_note = o.text("input_note");
   b.batch = o.quantity("batch");
   b.context_len = length(o, "context_len", b.context_said);
@@ -92,13 +108,12 @@ void read_requests(const RowObject& o, InferenceBatch& b) {
   b.max_num_batched_tokens = o.positive("max_num_batched_tokens");
   b.max_num_seqs = o.positive("max_num_seqs");
   b.kv_limited_estimate = o.flag("kv_limited_estimate");
-  o.known({"total_len", "max_context"});
+  if (const auto longest = o.amount("max_context"); longest && !b.max_model_len) b.max_model_len = longest;
+  complete_lengths(o.amount("total_len"), b);
   o.finish();
 }
 
 void read_figures(const RowObject& o, InferenceRow& r) {
-  double block = 1;
-  if (const auto size = o.positive("kv_block_size")) block = static_cast<double>(*size);
   r.batch.block_size = o.positive("kv_block_size");
   for (const FigureKey& f : figure_keys()) {
     auto value = f.may_be_negative ? o.number(f.key) : o.quantity(f.key);
@@ -106,7 +121,7 @@ void read_figures(const RowObject& o, InferenceRow& r) {
     if (f.quantity == FigureKind::utilization && *value > 100)
       throw InputError(
           fmt::format("{}, {}: expected at most 100 % of the peak, got {}", o.where(), in_quotes(f.key), *value));
-    r.measured.emplace_back(f.key, f.key == "kv_blocks" ? *value * block : *value);
+    r.measured.emplace_back(f.key, *value);
   }
   r.prefill_suspect = o.flag("prefill_suspect").value_or(false);
   r.hardware.total_gib = o.quantity("total_gpu_gib");
@@ -122,18 +137,19 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   r.id = id;
   r.where = row.where();
   r.source = read_source(row);
-  r.engine = row.text("engine");
-  r.notes = row.text("notes");
-  r.tier = row.text("tier");
+  r.engine = row.said("engine");
+  r.notes = row.said("notes");
+  r.tier = row.said("tier");
   r.core = row.flag("core").value_or(false);
   const RowObject model = row.object("model"), quantization = row.object("quantization"), p = row.object("parallelism");
   r.model.name = model.text("name");
   read_arch(model.object("arch"), r.model);
+  r.model.config = model.config("config");
   model.known({"variant"});
   model.finish();
-  r.weights = quantization.text("weights");
-  r.kv = quantization.text("kv");
-  r.activations = quantization.text("activations");
+  r.weights = quantization.said("weights");
+  r.kv = quantization.said("kv");
+  r.activations = quantization.said("activations");
   quantization.finish();
   read_accelerator(row.object("hardware"), r.hardware);
   r.tp = p.positive("tp");

@@ -15,8 +15,10 @@ struct InferenceModel {
   Count layers = 0, hidden = 0, heads = 0;
   std::optional<Count> kv_heads, head_dim, ffn, vocab, sliding_window;
   std::optional<bool> gated_mlp, tied_embeddings, qkv_bias, parallel_block;
-  std::optional<Count> experts, top_k, moe_ffn, shared_experts, dense_layers;
+  std::optional<Count> experts, top_k, moe_ffn, shared_experts, shared_ffn, dense_layers, moe_every;
+  bool recurrent = false;  ///< keys say that some layers have a state in place of softmax attention
   std::optional<MlaRow> mla;
+  std::optional<ModelCard> config;  ///< the model's config.json, which decides on all shapes
 };
 
 struct InferenceHardware {

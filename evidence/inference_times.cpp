@@ -18,8 +18,48 @@ bool InferenceTimes::serves() const {
   return !c_.decode_window && (c_.kind == BatchKind::concurrency || c_.kind == BatchKind::max_inflight);
 }
 
+/// The prompt behind what is cached: its tokens alone run, and each of them sees the cached ones too.
 double InferenceTimes::prefill_seconds() const {
-  return prefill(c_.arch, c_.plan, c_.layout, cluster_, c_.plan.prompt).estimate.total().value;
+  Step step = prefill_step(c_.plan, c_.plan.prompt);
+  step.past = std::llround(std::min(c_.cached, 0x1p40));
+  const Prices prices = price_pass(c_.arch, c_.plan, c_.layout, cluster_.device, step, Phase::prefill);
+  return assemble_pass(prices, c_.plan, c_.layout, cluster_).estimate.total().value;
+}
+
+/// The plan whose answers begin behind cached tokens and the prompt.
+Plan InferenceTimes::behind_cached() const {
+  Plan plan = c_.plan;
+  plan.prompt = add(plan.prompt, std::llround(std::min(c_.cached, 0x1p40)));
+  return plan;
+}
+
+namespace {
+
+Seconds of_spread(const Spread& s, Statistic statistic, Seconds least) {
+  switch (statistic) {
+    case Statistic::mean:
+      return s.mean;
+    case Statistic::median:
+    case Statistic::gap_median:
+      return s.p50;
+    case Statistic::p99:
+    case Statistic::gap_p99:
+      return s.p99;
+    case Statistic::least:
+      break;
+  }
+  return least;
+}
+
+}  // namespace
+
+/// The figure's number of many: a mean, a percentile or the least.
+double InferenceTimes::served_seconds(const Figure& f) const {
+  const ServedTimes& s = served();
+  const bool of_gaps = f.statistic == Statistic::gap_median || f.statistic == Statistic::gap_p99;
+  if (f.quantity == FigureKind::first_token) return of_spread(s.first_token, f.statistic, s.least_first).value;
+  if (f.quantity == FigureKind::whole_time) return of_spread(s.request, f.statistic, s.least).value;
+  return of_spread(of_gaps ? s.gap : s.per_token, f.statistic, s.per_token.mean).value;
 }
 
 /// A step of all sequences; where the row's figure states no context, in the middle of the answer.
@@ -28,14 +68,14 @@ double InferenceTimes::decode_seconds(const Figure& f) const {
   return decode(c_.arch, c_.plan, c_.layout, cluster_, whole_context(context)).estimate.total().value;
 }
 
-const ServedMeans& InferenceTimes::served() const {
-  if (!served_) served_ = served_means(c_, stack_, cluster_, request_);
+const ServedTimes& InferenceTimes::served() const {
+  if (!served_) served_ = times_served(c_, stack_, cluster_, request_);
   return *served_;
 }
 
 double InferenceTimes::whole_seconds() const {
-  if (serves()) return served().request.value;
-  return infer(c_.arch, c_.plan, c_.layout, cluster_).estimate.total.value;
+  if (serves()) return served().request.mean.value;
+  return prefill_seconds() + decoding_seconds();
 }
 
 /// Generated tokens per second of all replicas.
@@ -45,24 +85,24 @@ double InferenceTimes::output_rate() const {
 }
 
 double InferenceTimes::decoding_seconds() const {
-  const Generation g = infer(c_.arch, c_.plan, c_.layout, cluster_).estimate;
+  const Generation g = infer(c_.arch, behind_cached(), c_.layout, cluster_).estimate;
   return g.total.value - g.first_token.value;
 }
 
 std::optional<double> InferenceTimes::figure(const Figure& f) const {
   switch (f.quantity) {
     case FigureKind::time_per_token:
-      return serves() ? served().per_token.value : decode_seconds(f);
+      return serves() ? served_seconds(f) : decode_seconds(f);
     case FigureKind::decode_step:
       return decode_seconds(f);
     case FigureKind::decode_time:
       return decoding_seconds();
     case FigureKind::first_token:
-      return serves() ? served().first_token.value : prefill_seconds();
+      return serves() ? served_seconds(f) : prefill_seconds();
     case FigureKind::prefill_time:
       return prefill_seconds();
     case FigureKind::whole_time:
-      return whole_seconds();
+      return serves() ? served_seconds(f) : whole_seconds();
     case FigureKind::output_rate:
       return output_rate();
     case FigureKind::total_rate:

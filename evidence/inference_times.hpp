@@ -18,18 +18,20 @@ class InferenceTimes {
 
  private:
   double prefill_seconds() const;
+  double served_seconds(const Figure& f) const;
   double decode_seconds(const Figure& f) const;
   double whole_seconds() const;
   double decoding_seconds() const;
   double output_rate() const;
   bool serves() const;
-  const ServedMeans& served() const;
+  const ServedTimes& served() const;
+  Plan behind_cached() const;
 
   const InferenceCase& c_;
   InferenceStack stack_;
   Cluster cluster_;
   Seconds request_;
-  mutable std::optional<ServedMeans> served_;  ///< the figures of a row are of one run
+  mutable std::optional<ServedTimes> served_;  ///< the figures of a row are of one run
 };
 
 }  // namespace llmcalc

@@ -60,11 +60,15 @@ void read_engine(const RowObject& o, RecordedRun& run) {
   run.engine = o.text("name");
   run.version = o.text("version");
   run.tensor_ranks = o.positive("tensor_parallel_size").value_or(1);
+  run.stages = o.positive("pipeline_parallel_size").value_or(1);
   run.data_ranks = o.positive("data_parallel_size").value_or(1);
   run.expert_parallel = o.flag("enable_expert_parallel").value_or(false);
   run.max_num_seqs = o.positive("max_num_seqs");
   run.max_num_batched_tokens = o.positive("max_num_batched_tokens");
   run.max_model_len = o.positive("max_model_len");
+  run.block_size = o.positive("block_size");
+  run.utilization = o.fraction("gpu_memory_utilization");
+  run.eager = o.flag("enforce_eager").value_or(false);
   run.dtype = o.text("dtype");
   run.quantization = o.text("quantization");
   run.cache_dtype = o.text("kv_cache_dtype");
@@ -80,7 +84,7 @@ void read_instance(const json::Value& value, const std::string& where, UnknownKe
   const RowObject memory = o.object("npu_mem");
   run.memory_gb = device_memory(memory, "mem_size");
   run.bandwidth_gb_s = memory.quantity("mem_bw");
-  run.utilization = memory.fraction("mem_util");
+  if (!run.utilization) run.utilization = memory.fraction("mem_util");
   run.tensor_ranks = o.positive("tp_size").value_or(run.tensor_ranks);
 }
 
@@ -134,6 +138,8 @@ RecordedRun read_recorded_run(std::string_view text, const std::string& where) {
   run.name = o.text("name");
   run.source = read_source(o);
   run.model = o.text("model");
+  for (const char* key : {"config", "model_config"})
+    if (auto config = o.config(key)) run.config = std::move(config);
   run.hardware = o.text("hardware");
   refuse_run_without(run, "name", run.name);
   refuse_run_without(run, "model", run.model);

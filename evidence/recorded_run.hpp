@@ -1,12 +1,13 @@
 #pragma once
 /// A run of a server, recorded request by request: what evidence/serving/ holds.
 ///
-/// { "name", "source", "engine": {"name", "version", "tensor_parallel_size", "data_parallel_size",
-///   "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len", "dtype", "quantization"?,
-///   "kv_cache_dtype"},
-///   "model", "hardware", "instances": [{"hardware", "npu_mem": {"mem_size", "mem_bw", "mem_util"}, "tp_size", ...}],
-///   "requests": [{"id", "queued_s", "first_token_s", "last_token_s", "prompt", "generated", ...}],
-///   "per_second"?: {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting", ...], "rows"} }
+/// { "name", "source", "engine": {"name", "version", "tensor_parallel_size", "pipeline_parallel_size"?,
+///   "data_parallel_size", "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len",
+///   "gpu_memory_utilization"?, "block_size"?, "dtype", "quantization"?, "kv_cache_dtype"},
+///   "model", "config"?: its config.json, "hardware", "instances": [{"hardware", "npu_mem": {"mem_size", "mem_bw",
+///   "mem_util"}, "tp_size", ...}], "requests": [{"id", "queued_s", "first_token_s", "last_token_s", "prompt",
+///   "generated", ...}], "per_second"?: {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting",
+///   ...], "rows"} }
 ///
 /// Seconds are those of one clock. A request reaches the engine at `queued_s`; its first token is there at
 /// `first_token_s`.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "evidence/training_row.hpp"
+#include "presets/model_card.hpp"
 
 namespace llmcalc {
 
@@ -41,11 +43,14 @@ struct RecordedRun {
   std::string name;
   RowSource source;
   std::string engine, version, model, hardware, dtype, quantization, cache_dtype;
+  std::optional<ModelCard> config;                               ///< of the model, as the run carries it
   std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< of one device
-  Count tensor_ranks = 1, data_ranks = 1;                        ///< `data_ranks` engines of `tensor_ranks` devices
-  bool expert_parallel = false;                                  ///< experts are divided over all these devices
-  std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len;  ///< of one engine
-  std::vector<RecordedRequest> requests;                                     ///< by `queued`
+  Count tensor_ranks = 1, data_ranks = 1;  ///< `data_ranks` engines of `tensor_ranks` x `stages` devices
+  Count stages = 1;                        ///< of a pipeline
+  bool expert_parallel = false;            ///< experts are divided over all these devices
+  std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len, block_size;  ///< of one engine
+  bool eager = false;                                                                    ///< nothing is recorded
+  std::vector<RecordedRequest> requests;                                                 ///< by `queued`
   std::vector<RecordedSecond> seconds;
   std::vector<std::string> unknown_keys;  ///< "engine.new_key": once each, of no consequence
 };

@@ -18,11 +18,19 @@ RequestTraffic traffic_of(const RecordedRun& run) {
   return all;
 }
 
-/// Engines that exchange tokens for experts step together; others serve whom a router sends them.
-Fleet fleet_of(const RunCase& c) {
+Count longest_of(const RecordedRun& run) {
+  Count longest = 1;
+  for (const RecordedRequest& r : run.requests) longest = std::max(longest, add(r.prompt, r.generated));
+  return longest;
+}
+
+/// Engines that exchange tokens for experts step together; others serve whom a router sends them. Of a pipeline as many
+/// micro-batches are in flight as it has stages.
+Fleet fleet_of(const RecordedRun& run, const RunCase& c) {
   Fleet fleet{.server = {.scheduler = scheduler_rules(c.arch, c.memory, c.limits, c.stack)},
               .routing = Routing::least_loaded};
   (c.in_step() ? fleet.server.ranks : fleet.replicas) = c.layout.dp;
+  fleet.server = with_micro_batches(fleet.server, c.arch.local.reach, c.layout.pp, longest_of(run));
   return fleet;
 }
 
@@ -96,7 +104,7 @@ std::vector<RunFigure> run_figures(const RequestTimes& t) {
 }
 
 Replay replay(const RecordedRun& run, const RunCase& c, const PassTimes& times) {
-  const ServerRun served = serve(fleet_of(c), times, traffic_of(run));
+  const ServerRun served = serve(fleet_of(run, c), times, traffic_of(run));
   Replay r{.times = times_of(served, run), .rates = rates_of(served, run), .passes = served.passes};
   for (const Answer& a : served.answers) r.preemptions += a.preemptions;
   return r;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
+#include <optional>
 
 #include "calc/parameters.hpp"
+#include "evidence/attention_layers.hpp"
+#include "evidence/row_preset.hpp"
+#include "evidence/words.hpp"
 #include "presets/arch_check.hpp"
 #include "text/names.hpp"
 
@@ -91,7 +94,13 @@ constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
 void use_vocabulary(RowArch& r, const std::optional<Count>& said, bool megatron) {
   r.arch.vocabulary = said.value_or(megatron ? padded_gpt2 : gpt2);
   if (!said)
-    r.vocabulary_assumed = fmt::format("a vocabulary of {}, GPT-2's, which the row does not state", r.arch.vocabulary);
+    r.assumed.push_back(fmt::format("a vocabulary of {}, GPT-2's, which the row does not state", r.arch.vocabulary));
+}
+
+/// A sentence about a shape that time depends on.
+void weigh_shape(RowArch& r, std::string sentence) {
+  r.assumed.push_back(std::move(sentence));
+  r.weighty = true;
 }
 
 /// Widths and counts, heads and their widths completed by what they are unless told.
@@ -111,10 +120,20 @@ std::string impossible_layers(Count layers, Count dense, Count every) {
   return dense >= layers || every > layers ? "no layer has experts" : "";
 }
 
-/// Latent attention, which the row's text or widths tell.
-void use_attention_kind(RowArch& r, const std::string& said, const std::optional<MlaRow>& mla) {
+/// Latent attention, which the row's text or widths tell; widths that it does not state are the preset's.
+void use_attention_kind(RowArch& r, const std::string& said, const std::optional<MlaRow>& mla,
+                        const std::optional<Arch>& preset) {
   if (mla) use_latent(r.arch, *mla);
-  if (mentions(said, "MLA") && !mla) r.skip = "latent attention whose widths are not stated";
+  if (mla || !Words(said).affirms_any({"mla", "latent attention"})) return;
+  if (!preset || preset->attention != AttentionKind::latent) {
+    r.skip = "latent attention whose widths are not stated";
+    return;
+  }
+  r.arch.attention = AttentionKind::latent;
+  r.arch.latent = preset->latent;
+  r.arch.kv_heads = preset->kv_heads;
+  r.arch.head_dim = preset->head_dim;
+  r.arch.qkv_bias = false;
 }
 
 void use_moe(RowArch& r, const MoeRow& m) {
@@ -133,16 +152,17 @@ void use_moe(RowArch& r, const MoeRow& m) {
 
 /// The same of inference, whose shared experts are counted and as wide as the others.
 void use_moe(RowArch& r, const InferenceModel& m) {
-  const Count width = m.moe_ffn.value_or(r.arch.mlp_width), shared = m.shared_experts.value_or(0);
+  const Count width = m.moe_ffn.value_or(r.arch.mlp_width);
+  const Count shared = m.shared_experts.value_or(m.shared_ffn.value_or(0) > 0 ? 1 : 0);
   if (!m.top_k) r.skip = "experts of which the row does not say how many a token visits";
   use_experts(r.arch,
               {.experts = *m.experts,
                .top_k = m.top_k.value_or(1),
                .width = width,
                .shared_experts = shared,
-               .shared_width = shared > 0 ? width : 0,
+               .shared_width = shared > 0 ? m.shared_ffn.value_or(width) : 0,
                .layers = {}},
-              m.dense_layers.value_or(0), 1);
+              m.dense_layers.value_or(0), m.moe_every.value_or(1));
 }
 
 /// As many tokens as a row of inference speaks of.
@@ -154,44 +174,47 @@ Count context_of_row(const InferenceBatch& b) {
   return all;
 }
 
-Count number_in(const std::string& text, const char* pattern) {
-  std::smatch found;
-  return std::regex_search(text, found, std::regex(pattern)) ? std::stoll(found[1]) : 0;
+/// Key-value heads as stated, as the text of attention tells, as the preset has them, or one for every head.
+void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::string& attention,
+                  const std::optional<Arch>& preset) {
+  const Words words(attention);
+  Arch& a = r.arch;
+  if (said || a.attention == AttentionKind::latent) return;
+  if (words.affirms_any({"mqa", "multi query"})) a.kv_heads = 1;
+  if (words.affirms_any({"mqa", "multi query", "mha", "multi head"})) return;
+  if (preset) {
+    a.kv_heads = preset->kv_heads;
+    return;
+  }
+  weigh_shape(r, fmt::format("as many key-value heads as heads, {}: the row does not state them", a.heads));
 }
 
-/// How many of `of` neighbouring layers are local.
-struct LocalShare {
-  Count local = 0, of = 0;
-};
-LocalShare local_share(const std::string& text) {
-  if (const Count local = number_in(text, "([0-9]{1,3}) *local *: *[0-9]{1,3} *global"); local > 0)
-    return {local, local + number_in(text, "local *: *([0-9]{1,3}) *global")};
-  if (const Count local = number_in(text, "([0-9]{1,3}) of [0-9]{1,3} layers"); local > 0)
-    return {local, number_in(text, "[0-9]{1,3} of ([0-9]{1,3}) layers")};
-  if (mentions(text, "alternat")) return {1, 2};
-  return mentions(text, "all layers") || mentions(text, "every layer") ? LocalShare{1, 1} : LocalShare{};
+/// Windows, chunks and other mixers by the row's words, else by the preset.
+void use_attention_layers(RowArch& r, const AttentionLayers& said, const std::optional<Arch>& preset) {
+  Arch& a = r.arch;
+  a.local = said.local;
+  a.attention_sinks = said.sinks;
+  const bool open = said.recurrent || !said.assumed.empty() || said.local.layers.empty();
+  if (preset && has_layers_of_kinds(*preset) && open) {
+    a = *preset;
+    r.assumed.push_back("layers of several kinds as the preset of the model has them");
+    return;
+  }
+  if (said.recurrent) r.skip = "layers without softmax attention whose shapes are not stated";
+  if (!said.assumed.empty()) weigh_shape(r, said.assumed);
 }
 
 }  // namespace
-
-LocalAttention local_attention(std::string_view said, Count window, Count layers) {
-  LocalAttention local;
-  const std::string text = lower(said.substr(0, 500));
-  const LocalShare share = local_share(text);
-  const bool chunked = mentions(text, "chunk");
-  if (const Count stated = number_in(text, "(?:window|chunked attention|chunk)[ (of]*([0-9]{2,7})"); stated > 0)
-    window = stated;
-  if (share.of == 0 || window == 0) return local;
-  for (Count i = 0; i < layers; ++i)
-    if (i % share.of < share.local) local.layers.insert(i);
-  local.reach = {window, chunked};
-  return local;
-}
 
 RowArch arch_of(const TrainingRow& row) {
   const TrainingModel& m = row.model;
   const MoeRow moe = m.moe.value_or(MoeRow{});
   RowArch r;
+  if (m.config) {
+    r.arch = m.config->arch;
+    if (!m.seq_len) r.skip = "the length of sequences is not stated";
+    return r;
+  }
   r.skip = impossible_layers(m.layers, moe.dense_layers.value_or(0), moe.every.value_or(1));
   if (!r.skip.empty()) return r;
   Arch& a = r.arch;
@@ -205,20 +228,39 @@ RowArch arch_of(const TrainingRow& row) {
   if (m.qkv_bias) a.qkv_bias = *m.qkv_bias;
   a.embedding_norm = m.embed_layernorm.value_or(false);
   if (m.parallel_residual.value_or(false)) a.block = BlockKind::parallel;
-  a.local = local_attention(m.attention_type, 0, a.layers);
-  a.attention_sinks = mentions(m.attention_type, "sink");
-  use_attention_kind(r, m.attention_type, m.mla);
+  const std::optional<Arch> preset = preset_arch(m.name, m.layers, m.hidden, m.heads);
+  use_attention_kind(r, m.attention_type, m.mla, preset);
+  use_kv_heads(r, m.kv_heads, m.attention_type, preset);
   if (m.moe) use_moe(r, *m.moe);
+  use_attention_layers(r, attention_layers(m.attention_type, "attention_type", 0, a.layers), preset);
   if (!m.seq_len) r.skip = "the length of sequences is not stated";
   if (r.skip.empty()) r.skip = flaw_of(a);
   if (r.skip.empty()) count_biases(a, m.params_reported);
   return r;
 }
 
+namespace {
+
+/// A row of inference tells its windows by keys of their own, and may tell them, or recurrences, in words.
+AttentionLayers layers_said(const InferenceModel& m) {
+  const Count window = m.sliding_window.value_or(0);
+  const bool in_words = m.sliding_pattern.empty() && window == 0;
+  AttentionLayers a = in_words ? attention_layers(m.attention, "attention", 0, m.layers)
+                               : attention_layers(m.sliding_pattern, "sliding_pattern", window, m.layers);
+  a.recurrent |= m.recurrent || attention_layers(m.attention, "attention", 0, m.layers).recurrent;
+  return a;
+}
+
+}  // namespace
+
 RowArch arch_of(const InferenceRow& row) {
   const InferenceModel& m = row.model;
   RowArch r;
-  r.skip = impossible_layers(m.layers, m.dense_layers.value_or(0), 1);
+  if (m.config) {
+    r.arch = m.config->arch;
+    return r;
+  }
+  r.skip = impossible_layers(m.layers, m.dense_layers.value_or(0), m.moe_every.value_or(1));
   if (!r.skip.empty()) return r;
   Arch& a = r.arch;
   use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn);
@@ -228,9 +270,11 @@ RowArch arch_of(const InferenceRow& row) {
   follow_custom(a, m.gated_mlp.value_or(true));
   if (m.qkv_bias) a.qkv_bias = *m.qkv_bias;
   if (m.parallel_block.value_or(false)) a.block = BlockKind::parallel;
-  a.local = local_attention(m.sliding_pattern, m.sliding_window.value_or(0), a.layers);
-  use_attention_kind(r, m.attention, m.mla);
+  const std::optional<Arch> preset = preset_arch(m.name, m.layers, m.hidden, m.heads);
+  use_attention_kind(r, m.attention, m.mla, preset);
+  use_kv_heads(r, m.kv_heads, m.attention, preset);
   if (m.experts) use_moe(r, m);
+  use_attention_layers(r, layers_said(m), preset);
   if (r.skip.empty()) r.skip = flaw_of(a);
   return r;
 }

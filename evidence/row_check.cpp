@@ -181,13 +181,17 @@ void check_cache(const InferenceRow& row, const InferenceCase& c, const Figure& 
 
 }  // namespace
 
+double least_utilization(const TrainingRow& row, const TrainingCase& c) {
+  const double peak = c.cluster().device.peak(c.plan.precision).value;
+  if (!c.step || !c.on.preset || peak <= 0) return 0;
+  return least_step_flops(c) / (c.step->value * peak * static_cast<double>(row.hardware.count));
+}
+
 void check_step(const TrainingRow& row, const TrainingCase& c) {
   if (!c.step) return;
   if (c.measured_as == "iteration_time_s" && !states_batch(row.batch))
     refuse_lacking(row.where, "global", c.measured_as, "means nothing without the sequences of a step");
-  if (!c.on.preset) return;
-  const double peak = c.cluster().device.peak(c.plan.precision).value * static_cast<double>(row.hardware.count);
-  const double utilization = least_step_flops(c) / (c.step->value * peak);
+  const double utilization = least_utilization(row, c);
   if (utilization <= 1) return;
   refuse_measured(
       row.where, c.measured_as,

@@ -13,6 +13,9 @@ namespace llmcalc {
 /// peak of all devices, each query counted with the keys before it alone, nothing computed again; the peak of a device
 /// without a preset is not known.
 void check_step(const TrainingRow& row, const TrainingCase& c);
+/// The share of all devices' peak that the step's model FLOPs are, counted so that they are the fewest; 0 where there
+/// is no step, or the peak is not known.
+double least_utilization(const TrainingRow& row, const TrainingCase& c);
 /// Peaks of memory: at least a mebibyte, and no more than a device has.
 void check_memories(const TrainingRow& row, const TrainingCase& c);
 /// A figure of inference: lengths and clients that they need, memory as above, a cache that all devices could hold, a

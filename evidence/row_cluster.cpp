@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "evidence/device_class.hpp"
+#include "evidence/network_rate.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -15,40 +16,6 @@ namespace llmcalc {
 namespace {
 
 bool tells(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
-
-/// Parts of a text between commas, semicolons and plus signs.
-std::vector<std::string> clauses(const std::string& text) {
-  std::vector<std::string> out{""};
-  for (const char c : text) {
-    if (c == ',' || c == ';' || c == '+')
-      out.emplace_back();
-    else
-      out.back() += c;
-  }
-  return out;
-}
-
-bool is_for_others(const std::string& clause) {
-  for (const char* word : {"storage", "management", "ethernet", "pcie", "dpu"})
-    if (tells(clause, word)) return true;
-  return false;
-}
-
-/// Bytes per second of a device in one clause.
-std::optional<double> share_in(const std::string& clause, Count per_node) {
-  static const std::regex rate(
-      "(?:([0-9]{1,6}) ?x ?)?(?:[a-z][a-z0-9 -]*?[ (])?([0-9]{1,9}(?:\\.[0-9]{1,9})?) "
-      "?(t|g)(?:b(?:it)?)?(?:/s|ps|\\b)");
-  std::smatch found;
-  if (!std::regex_search(clause, found, rate)) return std::nullopt;
-  double bits = std::stod(found[2]) * (found[3] == "t" ? 1e12 : 1e9);
-  const auto devices = static_cast<double>(per_node);
-  if (found[1].matched)
-    bits *= static_cast<double>(std::stoll(found[1])) / devices;
-  else if (tells(clause, "per node"))
-    bits /= devices;
-  return bits / 8;
-}
 
 bool has_link(const HardwareCard& card) {
   return std::find(card.unknown.begin(), card.unknown.end(), "link") == card.unknown.end() &&
@@ -99,7 +66,10 @@ Link between_link(const HardwareSaid& said, const HardwareCard& card, Count insi
   link.ranks = 0;
   const Count per_node = said.per_node.value_or(said.nodes ? std::max<Count>(1, said.count / *said.nodes) : 8);
   if (const auto stated = network_share(said.between, per_node)) {
-    link.bandwidth = *stated;
+    link.bandwidth = stated->rate;
+    if (stated->assumed_of_node && said.count > inside)
+      assumed.push_back(fmt::format("a network of {:g} GB/s each way per device: {} counts as the rate of a node",
+                                    link.bandwidth.value / 1e9, in_quotes(said.between)));
   } else if (said.count > inside) {
     assumed.push_back(fmt::format("a network of {:g} GB/s each way per device, {}: the row states no rate",
                                   link.bandwidth.value / 1e9, preset_network(card) ? "the preset's" : "200 Gbit/s"));
@@ -148,14 +118,6 @@ void adjust_device(const HardwareSaid& said, RowCluster& r) {
 }
 
 }  // namespace
-
-std::optional<BytesPerSecond> network_share(const std::string& text, Count devices_per_node) {
-  for (const std::string& clause : clauses(lower(text.substr(0, 500)))) {
-    if (is_for_others(clause)) continue;
-    if (const auto bytes = share_in(clause, devices_per_node)) return BytesPerSecond(*bytes);
-  }
-  return std::nullopt;
-}
 
 std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on) {
   if (on.preset || said.bandwidth_gb_s) return "";

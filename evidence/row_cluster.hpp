@@ -30,10 +30,6 @@ RowCluster cluster_of(const HardwareSaid& said, const Devices& devices);
 /// Why inference has no time on a device: it has no preset, and its bandwidth is not stated. Empty: it has one.
 std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on);
 
-/// Bandwidth one way of a device's share of the network, from "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s
-/// per node"; what is for storage, management or Ethernet beside it does not count. Nothing: no rate is stated.
-std::optional<BytesPerSecond> network_share(const std::string& text, Count devices_per_node);
-
 /// How many devices of their own the chip's cores or dies are (two NeuronCores, two TensorCores of a TPU7x); 1: a chip
 /// is one device, as a GPU is.
 Count cores_of_chip(const HardwareCard& chip);

@@ -120,6 +120,11 @@ bool is_binary(const Figure& f, double value, const InferenceCase& c) {
   return value * 1e9 < bytes;
 }
 
+/// SGLang's log of its pool calls 2^30 bytes a GB (memory_pool.py).
+bool is_binary_pool(const Figure& f, const InferenceCase& c) {
+  return c.engine.name == "sglang" && (f.quantity == FigureKind::key_cache || f.quantity == FigureKind::value_cache);
+}
+
 }  // namespace
 
 bool has_figure(const InferenceRow& row, FigureKind quantity) {
@@ -139,6 +144,10 @@ std::vector<Figure> figures_of(const InferenceRow& row, const InferenceCase& c) 
     f.quantity = key->quantity;
     f.unit = key->unit * devices_in_share(key->share, row, key->quantity);
     if (is_binary(f, value, c)) f.unit = 0x1p30;
+    if (key->quantity == FigureKind::cache_tokens && name == "kv_blocks")
+      f.unit *= static_cast<double>(c.limits.block_tokens);
+    if (is_binary_pool(f, c)) f.unit = 0x1p30;
+    f.statistic = key->statistic;
     f.value = value * f.unit;
     f.context = context_of(f.quantity, row, c);
     f.doubt = doubt_of(f.quantity, f.value, row);

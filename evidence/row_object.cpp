@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "presets/import/import.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -71,6 +72,17 @@ std::string RowObject::said(std::string_view key) const {
   const json::Value* v = object_.find(key);
   if (v == nullptr || (v->is_boolean() && !v->get<bool>()) || (v->is_structured() && v->empty())) return "";
   return v->is_string() ? v->get<std::string>() : v->dump();
+}
+
+bool RowObject::is_false(std::string_view key) const {
+  const json::Value* v = object_.find(key);
+  return v != nullptr && v->is_boolean() && !v->get<bool>();
+}
+
+std::optional<ModelCard> RowObject::config(std::string_view key) const {
+  const json::Value* v = object_.find(key);
+  if (v == nullptr) return std::nullopt;
+  return import_config(*v, where() + ", " + in_quotes(key));
 }
 
 RowObject RowObject::object(std::string_view key) const {

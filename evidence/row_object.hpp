@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "presets/model_card.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
@@ -31,6 +32,10 @@ class RowObject {
   std::string text(std::string_view key) const;                ///< empty: not stated
   /// What a key says, whatever its type: a string as it is, anything else as JSON; empty for null, false and [].
   std::string said(std::string_view key) const;
+  bool is_false(std::string_view key) const;  ///< the value false itself
+  /// The architecture in the config.json of Hugging Face under a key, or nothing. Throws InputError where no such model
+  /// can be read.
+  std::optional<ModelCard> config(std::string_view key) const;
   /// The object under a key; an empty one where there is none.
   RowObject object(std::string_view key) const;
 

@@ -42,7 +42,8 @@ std::string ranks_of(const Layout& l) {
 
 /// What runs again in backward, as the row states it.
 std::string repeated(const Recomputed& r) {
-  if (r.layers) return r.layer_step == 1 ? "every layer" : fmt::format("every {}th layer", r.layer_step);
+  if (r.layer_step > 1) return fmt::format("every {}th layer", r.layer_step);
+  if (r.layers) return r.every_layer() ? "every layer" : "some layers";
   Phrases parts;
   for (const auto& [part, is] : {std::pair{"attention's core", r.core},
                                  {"norms", r.norms},

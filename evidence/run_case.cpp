@@ -9,6 +9,7 @@
 #include "evidence/format_name.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/served_model.hpp"
+#include "evidence/words.hpp"
 #include "presets/load.hpp"
 #include "text/names.hpp"
 
@@ -17,6 +18,11 @@ namespace llmcalc {
 namespace {
 
 void use_run_model(const RecordedRun& run, RunCase& c) {
+  if (run.config) {
+    c.model = run.model;
+    c.arch = run.config->arch;
+    return;
+  }
   const Builtin* preset = served_preset(run.model);
   if (preset == nullptr) {
     c.skip = fmt::format("no preset is called {}", in_quotes(run.model));
@@ -36,7 +42,7 @@ void use_run_device(const RecordedRun& run, const Devices& devices, const Hardwa
   said.device = run.hardware;
   said.memory_gb = run.memory_gb;
   said.bandwidth_gb_s = run.bandwidth_gb_s;
-  said.count = mul(run.tensor_ranks, run.data_ranks);
+  said.count = mul(run.tensor_ranks, run.stages, run.data_ranks);
   c.on = cluster_of(said, devices);
   c.skip = c.on.skip.empty() ? without_bandwidth(said, c.on) : c.on.skip;
   c.input_assumed |= !c.on.preset;
@@ -46,6 +52,7 @@ void use_run_device(const RecordedRun& run, const Devices& devices, const Hardwa
 /// With expert parallelism every device holds its share of whole experts; else all devices hold a part of each.
 void use_run_ranks(const RecordedRun& run, RunCase& c) {
   c.layout.tp = run.tensor_ranks;
+  c.layout.pp = run.stages;
   c.layout.dp = run.data_ranks;
   if (run.expert_parallel && c.arch.has_experts()) c.layout.ep = mul(run.tensor_ranks, run.data_ranks);
   if (c.layout.ep > 1) c.layout.etp = 1;
@@ -56,19 +63,38 @@ void use_run_ranks(const RecordedRun& run, RunCase& c) {
                          run.data_ranks, c.model);
 }
 
+/// The format of weights: of the run's quantization, where that names one; else of the model's name ("...-FP8").
+/// Empty: of the checkpoint.
+std::string run_weights(const RecordedRun& run) {
+  const Words quantization(run.quantization);
+  const bool by_checkpoint = quantization.silent() || quantization.says_no() || same_name(run.quantization, "auto") ||
+                             same_name(run.quantization, "compressed-tensors");
+  return by_checkpoint ? format_in_name(run.model) : meant_format(run.quantization);
+}
+
 void use_run_formats(const RecordedRun& run, RunCase& c) {
   const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
   const bool unsaid = run.dtype.empty() || same_name(run.dtype, "auto");
   const std::string half = unsaid ? (has_bf16 ? "bf16" : "fp16") : meant_format(run.dtype);
-  const std::string weights = run.quantization.empty() ? half : meant_format(run.quantization);
-  const std::string cache = same_name(run.cache_dtype, "auto") ? half : run.cache_dtype;
-  const FormatsSaid f = formats_of(weights, cache, weights + " " + half, has_bf16 ? dtypes::bf16 : dtypes::fp16);
+  const std::string told = run_weights(run), weights = told.empty() ? half : told;
+  const bool own = run.cache_dtype.empty() || same_name(run.cache_dtype, "auto");
+  const FormatsSaid f =
+      formats_of(weights, own ? half : run.cache_dtype, weights + " " + half, has_bf16 ? dtypes::bf16 : dtypes::fp16);
   c.skip = f.skip;
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
   c.plan.weight_precision = f.weights;
   c.plan.working = f.working;
   c.plan.kv_precision = f.cache;
   c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
+  if (told.empty() && run.config && run.config->weights) {
+    c.plan.weight_precision = *run.config->weights;
+  } else if (told.empty() && same_name(run.quantization, "compressed-tensors")) {
+    c.assumed.push_back(
+        fmt::format("weights in {}: the run's quantization is \"compressed-tensors\", and the model's "
+                    "name tells no format",
+                    half));
+    c.input_assumed = true;
+  }
   if (c.skip.empty() && c.cluster().device.peak(c.plan.precision).value <= 0)
     c.skip = fmt::format("{} does not multiply in {}", c.on.hardware.name, c.plan.precision.name());
 }
@@ -82,6 +108,7 @@ Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Co
 
 void use_run_engine(const RecordedRun& run, RunCase& c) {
   c.engine = engine_name(run.engine.empty() ? "" : run.engine + " " + run.version, "");
+  c.engine.eager |= run.eager;
   c.stack = inference_stack(c.engine);
   if (!c.engine.known) {
     c.assumed.push_back(fmt::format("vLLM's scheduler and profile: {}", unknown_engine(run.engine)));
@@ -91,6 +118,7 @@ void use_run_engine(const RecordedRun& run, RunCase& c) {
   const EngineLimits usual = usual_limits(host, run.max_model_len.value_or(0));
   c.limits.pass_tokens = limit(c, run.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
   c.limits.sequences = limit(c, run.max_num_seqs, "max_num_seqs", usual.sequences);
+  c.limits.block_tokens = run.block_size.value_or(usual.block_tokens);
   c.plan.batch = 1;
   c.plan.memory_utilization = run.utilization.value_or(0.9);
   const Bytes granted = granted_memory(visible_memory(c.on.hardware), c.plan.memory_utilization);

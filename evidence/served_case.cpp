@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "evidence/case_memory.hpp"
 #include "evidence/engine_scheduler.hpp"
@@ -54,7 +55,7 @@ SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, con
 
 }  // namespace
 
-ServedMeans served_means(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request) {
+ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request) {
   const RequestTraffic traffic = clients_of(c);
   Fleet fleet;
   fleet.server.scheduler = rules_of(c, stack, traffic);
@@ -64,11 +65,19 @@ ServedMeans served_means(const InferenceCase& c, const InferenceStack& stack, co
   times.request = ticks(request);
   const ServerRun run = serve(fleet, times, traffic);
   const Served s = served(run, traffic.requests, 1);
-  return {.first_token = s.first_token.mean,
-          .per_token = s.per_token.mean,
-          .request = s.latency.mean,
-          .all = seconds(run.end),
-          .tokens = static_cast<double>(run.tokens)};
+  ServedTimes t;
+  t.first_token = s.first_token;
+  t.per_token = s.per_token;
+  t.gap = s.gap;
+  t.request = s.latency;
+  t.least_first = t.least = Seconds(std::numeric_limits<double>::infinity());
+  for (const Answer& a : run.answers) {
+    t.least_first = std::min(t.least_first, seconds(a.first - a.sent));
+    t.least = std::min(t.least, seconds(a.last - a.sent));
+  }
+  t.all = seconds(run.end);
+  t.tokens = static_cast<double>(run.tokens);
+  return t;
 }
 
 }  // namespace llmcalc

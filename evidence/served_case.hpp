@@ -3,21 +3,24 @@
 
 #include "evidence/inference_case.hpp"
 #include "presets/inference_estimator.hpp"
+#include "serve/served.hpp"
 
 namespace llmcalc {
 
-/// Means over the requests of one replica.
-struct ServedMeans {
-  Seconds first_token;  ///< from the request until its first token
-  Seconds per_token;    ///< of the answer, behind the first
-  Seconds request;      ///< the whole
-  Seconds all;          ///< until the last answer
-  double tokens = 0;    ///< generated
+/// Times of the requests of one replica.
+struct ServedTimes {
+  Spread first_token;          ///< from the request until its first token
+  Spread per_token;            ///< of the answer, behind the first: a request's mean
+  Spread gap;                  ///< between two tokens
+  Spread request;              ///< the whole
+  Seconds least_first, least;  ///< of all requests: the shortest until a first token, and in whole
+  Seconds all;                 ///< until the last answer
+  double tokens = 0;           ///< generated
 };
 
 /// One replica's clients, each of whom sends a request when the one before is answered: ten each, where the row does
 /// not say how many; those of `max_inflight` all at once. Lengths that are drawn, uniformly between a share of the
 /// nominal ones and all of it, are spread evenly. `request`: seconds of a request besides passes.
-ServedMeans served_means(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request);
+ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request);
 
 }  // namespace llmcalc

@@ -29,20 +29,33 @@ constexpr std::array quantizations_said{SaidFormat{"fp8", "fp8"},
                                         SaidFormat{"bitsandbytes", "nf4"}};
 constexpr std::array caches_said{SaidFormat{"fp8", "fp8"}, SaidFormat{"fp8_e4m3", "fp8"}, SaidFormat{"fp8_e5m2", "fp8"},
                                  SaidFormat{"bfloat16", "bf16"}, SaidFormat{"float16", "fp16"}};
-constexpr std::array format_suffixes{"-awq",
-                                     "-fp8",
-                                     "-gptq",
-                                     "-int4",
-                                     "-int8",
-                                     "-gptq-int4",
-                                     "-gptq-int8",
-                                     "-fp8-dynamic",
-                                     "-w4a16",
-                                     "-w8a8",
-                                     "-quantized.w4a16",
-                                     "-quantized.w8a8",
-                                     "-bnb-4bit",
-                                     "-nvfp4"};
+/// Ends of a checkpoint's name that tell the format of its weights, and the format in usual words.
+constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
+                                     SaidFormat{"-fp8", "fp8"},
+                                     SaidFormat{"-gptq", "gptq"},
+                                     SaidFormat{"-int4", "int4 g128"},
+                                     SaidFormat{"-int8", "int8"},
+                                     SaidFormat{"-awq-int4", "awq"},
+                                     SaidFormat{"-gptq-int4", "gptq int4"},
+                                     SaidFormat{"-gptq-int8", "gptq int8"},
+                                     SaidFormat{"-fp8-dynamic", "fp8 dynamic"},
+                                     SaidFormat{"-fp8-kv", "fp8"},
+                                     SaidFormat{"-fp8-block", "fp8 block"},
+                                     SaidFormat{"-w4a16", "int4 g128"},
+                                     SaidFormat{"-w8a16", "int8"},
+                                     SaidFormat{"-w8a8", "w8a8 int8"},
+                                     SaidFormat{"-quantized.w4a16", "int4 g128"},
+                                     SaidFormat{"-quantized.w8a16", "int8"},
+                                     SaidFormat{"-quantized.w8a8", "w8a8 int8"},
+                                     SaidFormat{"-bnb-4bit", "nf4"},
+                                     SaidFormat{"-4bit", "int4 g64 (4.5 bpw)"},
+                                     SaidFormat{"-8bit", "int8 g64 (8.5 bpw)"},
+                                     SaidFormat{"-mxfp4", "mxfp4"},
+                                     SaidFormat{"-nvfp4", "nvfp4"}};
+
+/// Beginnings of names of models that are published in a narrow format alone, by their config.json.
+constexpr std::array published_narrow{SaidFormat{"gpt-oss", "mxfp4 (moe) + bf16"},
+                                      SaidFormat{"deepseek-v3", "fp8 block"}, SaidFormat{"deepseek-r1", "fp8 block"}};
 
 template <std::size_t N>
 std::string_view meant_by(const std::array<SaidFormat, N>& all, std::string_view said) {
@@ -70,6 +83,14 @@ std::string_view without_month(std::string_view name) {
   return month.find_first_not_of("0123456789") == std::string_view::npos ? name.substr(0, name.size() - size) : name;
 }
 
+/// The longest end of a name that tells a format; of nothing where none does.
+SaidFormat format_suffix(std::string_view model) {
+  SaidFormat longest{};
+  for (const SaidFormat& f : format_suffixes)
+    if (lower(model).ends_with(f.said) && f.said.size() > longest.said.size()) longest = f;
+  return longest;
+}
+
 }  // namespace
 
 const Builtin* served_preset(std::string_view model) {
@@ -77,11 +98,20 @@ const Builtin* served_preset(std::string_view model) {
   if (name.empty()) return nullptr;
   if (const Builtin* preset = find_meant(builtin_models(), name)) return preset;
   if (const Builtin* preset = find_meant(builtin_models(), without_month(name))) return preset;
-  std::size_t longest = 0;
-  for (const std::string_view suffix : format_suffixes)
-    if (lower(name).ends_with(suffix)) longest = std::max(longest, suffix.size());
-  name.resize(name.size() - longest);
-  return longest == 0 || name.empty() ? nullptr : find_meant(builtin_models(), name);
+  const std::size_t suffix = format_suffix(name).said.size();
+  name.resize(name.size() - suffix);
+  if (suffix == 0 || name.empty()) return nullptr;
+  const Builtin* preset = find_meant(builtin_models(), name);
+  return preset != nullptr ? preset : find_meant(builtin_models(), without_month(name));
+}
+
+std::string format_in_name(std::string_view model) {
+  const std::string name = lower(last_part(model));
+  if (const SaidFormat suffix = format_suffix(name); !suffix.said.empty()) return std::string(suffix.meant);
+  if (name.find("distill") != std::string::npos) return "";  // a model of another family
+  const auto* own = std::find_if(published_narrow.begin(), published_narrow.end(),
+                                 [&](const SaidFormat& f) { return name.starts_with(f.said); });
+  return own == published_narrow.end() ? "" : std::string(own->meant);
 }
 
 std::string meant_format(std::string_view said) {

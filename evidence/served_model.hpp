@@ -15,6 +15,10 @@ namespace llmcalc {
 /// a suffix that names a format ("-AWQ", "-FP8") or a month ("-2507") the model without it. Null if there is none.
 const Builtin* served_preset(std::string_view model);
 
+/// The format of weights that the end of a checkpoint's name tells, in usual words: "w8a8 int8" of
+/// "...-quantized.w8a8"; else the format in which alone such a model is published (gpt-oss, DeepSeek-V3). Empty: none.
+std::string format_in_name(std::string_view model);
+
 /// An option of a plan as a user would type it.
 struct SaidOption {
   std::string_view flag;

@@ -5,6 +5,7 @@
 #include <regex>
 #include <vector>
 
+#include "evidence/words.hpp"
 #include "presets/load.hpp"
 #include "text/names.hpp"
 
@@ -44,6 +45,7 @@ constexpr TellingWord stack_words[] = {
     {"internevo", "internevo"},
     {"internlm", "internevo"},
     {"colossal", "colossal-ai"},
+    {"colossalai", "colossal-ai"},
     {"nanotron", "nanotron"},
     {"olmo", "olmo"},
     {"llmq", "llmq"},
@@ -68,10 +70,11 @@ constexpr TellingWord stack_words[] = {
     {"fsdp", "torch-fsdp"},
 };
 
-/// The stack that a text names; empty: none.
+/// The stack that a text names in whole words, and does not deny or compare with; empty: none.
 std::string named_stack(const std::string& text) {
+  const Words words(text);
   for (const TellingWord& t : stack_words)
-    if (has_word(text, t.word)) return std::string(t.stack);
+    if (words.affirms(t.word)) return std::string(t.stack);
   return "";
 }
 
@@ -127,27 +130,11 @@ void use_software(const std::string& said, Stack& s) {
 
 /// What a note says of one run outweighs what its family is known for.
 std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
-  if (has_word(notes, "maxtext")) return "maxtext";
-  if (has_word(notes, "deepspeed")) return model_parallel ? "megatron-deepspeed" : "deepspeed";
+  const Words words(notes);
+  if (words.affirms("maxtext")) return "maxtext";
+  if (words.affirms("deepspeed") && !words.has("deepspeed checkpoint"))
+    return model_parallel ? "megatron-deepspeed" : "deepspeed";
   return "";
-}
-
-bool is_selective(const std::string& text) { return has_word(text, "selective") || has_word(text, "saves"); }
-
-/// "selective" alone and with the core named is Megatron-LM's; others name what they recompute.
-void read_selection(const std::string& text, Recomputed& r) {
-  r.core = has_word(text, "attention core") || has_word(text, "core_attn") || has_word(text, "linear-layer outputs") ||
-           has_word(text, "core attention");
-  r.norms = has_word(text, "norm") || has_word(text, "linear-layer outputs");
-  r.activations = has_word(text, "moe_act") || has_word(text, "swiglu") || has_word(text, "gelu") ||
-                  has_word(text, "linear-layer outputs");
-  r.mlp = has_word(text, "ffn") || has_word(text, "mlp");
-  r.alternate_products = has_word(text, "per-op") || has_word(text, "second matmul");
-  if (has_word(text, "alternate") || has_word(text, "second layer")) {
-    r.layers = true;
-    r.layer_step = 2;
-  }
-  if (!r.any()) r.core = true;
 }
 
 }  // namespace
@@ -168,36 +155,18 @@ Stack stack_of(const TrainingRow& row) {
     s.assumed = fmt::format("{}: {}", s.name, unknown_software(row.software));
   else if (guessed)
     s.assumed = fmt::format("{}, from the layout: the row names no software", s.name);
-  if (has_word(notes, "eager")) s.compiled = false;
-  if (has_word(notes, "torch.compile")) s.compiled = true;
+  const Words said(row.notes);
+  if (said.affirms("eager") || said.denies("torch compile") || said.denies("compiled")) s.compiled = false;
+  if (said.affirms("torch compile")) s.compiled = true;
   // Megatron-LM's README says of its runs that they set --tp-comm-overlap.
   if (has_word(lower(row.family), "megatron-lm readme")) s.tp_overlap = true;
   s.waits_for_tensor = has_word(lower(row.source.title + row.family), "narayanan");
   if (row.parallelism.tp_comm_overlap) s.tp_overlap = row.parallelism.tp_comm_overlap;
   if (row.parallelism.async_tp) s.tp_overlap = row.parallelism.async_tp;
   if (has_word(notes, "no overlap of tp")) s.tp_overlap = false;
-  s.graphs = has_word(notes, "cuda graphs on") || has_word(notes, "full-iteration cuda graph");
+  s.graphs = said.affirms("cuda graphs on") || said.affirms("full iteration cuda graph");
   s.rocm = has_word(lower(row.precision), "rocm") || lower(row.hardware.gpu).starts_with("mi");
   return s;
-}
-
-Recomputed recomputed_of(const TrainingRow& row) {
-  const std::string text = lower(row.recompute);
-  Recomputed r;
-  if (text.empty() || text.starts_with("not stated")) {
-    r.assumed = "nothing is recomputed, which the row does not state";
-  } else if (has_word(text, "not read") || has_word(text, "selective/full")) {
-    r.layers = true;
-    r.assumed = "every layer is recomputed: the row says \"" + row.recompute + "\"";
-  } else if (is_selective(text)) {
-    read_selection(text, r);
-    if (has_word(text, "microbatch level")) r.assumed = "the attention core is recomputed in every micro-batch";
-  } else if (text.starts_with("full")) {
-    r.layers = true;
-  } else if (!text.starts_with("none")) {
-    r.assumed = "nothing is recomputed: what the row says of it is not understood (\"" + row.recompute + "\")";
-  }
-  return r;
 }
 
 }  // namespace llmcalc

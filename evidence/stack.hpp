@@ -1,5 +1,5 @@
 #pragma once
-/// What a training run was made with, as its row tells: software and what was computed again.
+/// The software of a training run, as its row tells.
 
 #include <optional>
 #include <string>
@@ -18,17 +18,5 @@ struct Stack {
   bool rocm = false;
 };
 Stack stack_of(const TrainingRow& row);
-
-/// Operators that run again in backward. With `layers`, whole layers do, one of every `layer_step`.
-struct Recomputed {
-  bool layers = false, core = false, norms = false, activations = false, mlp = false;
-  bool alternate_products = false;  ///< every second product, and all element-wise operators
-  Count layer_step = 1;
-  std::string assumed{};  ///< the sentence, where the row does not state it
-  bool stated() const { return assumed.empty(); }
-  bool any() const { return layers || core || norms || activations || mlp || alternate_products; }
-  bool operator==(const Recomputed&) const = default;
-};
-Recomputed recomputed_of(const TrainingRow& row);
 
 }  // namespace llmcalc

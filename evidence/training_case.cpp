@@ -8,13 +8,16 @@
 #include "calc/chunk.hpp"
 #include "calc/pipeline/schedule.hpp"
 #include "calc/pricing.hpp"
+#include "evidence/adapter_words.hpp"
 #include "evidence/flops_convention.hpp"
 #include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
+#include "evidence/row_check.hpp"
 #include "evidence/stage_split.hpp"
 #include "evidence/training_formats.hpp"
 #include "evidence/training_layout.hpp"
 #include "evidence/training_offload.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -32,15 +35,30 @@ std::optional<Count> further_tokens(const TrainingRow& row) {
   return number ? std::optional<Count>(std::stoll(said)) : std::nullopt;
 }
 
+/// Why the time of a row is not that of a step; empty: it is.
+std::string part_of_step(const TrainingRow& row) {
+  const Words scope(row.scope);
+  if (scope.silent()) return "";
+  if (scope.affirms_any({"layer", "layers", "block"})) return "the time is of one layer, not of a step";
+  const bool forward = scope.affirms_any({"forward", "fwd"}), backward = scope.affirms_any({"backward", "bwd"});
+  const bool update = scope.affirms_any({"optimizer", "optimiser", "update", "step", "iteration"});
+  if (forward && !backward) return "the time is of the forward pass, not of a step";
+  if (backward && !forward) return "the time is of the backward pass, not of a step";
+  if ((forward && !update) || scope.has_any({"without optimizer", "excluding optimizer", "no optimizer"}) ||
+      scope.denies("optimizer"))
+    return "the time is of a step without its optimizer";
+  return "";
+}
+
 /// What the engine's plans cannot say yet; empty: nothing of the kind.
 std::string not_expressed(const TrainingRow& row) {
-  const std::string recompute = lower(row.recompute), notes = lower(row.notes);
-  if (contains(lower(row.scope), "layer")) return "the time is of one layer, not of a step";
-  if (contains(recompute, "offload") || contains(notes, "offload-") || row.offload_alpha.value_or(0) > 0 ||
-      contains(notes, "activation offload"))
+  const Words recompute(row.recompute), notes(row.notes), attention(row.attention);
+  if (const std::string part = part_of_step(row); !part.empty()) return part;
+  if (recompute.affirms_any({"offload", "offloading", "offloaded"}) || row.offload_alpha.value_or(0) > 0 ||
+      notes.affirms_any({"activation offload", "activation offloading", "offload opt", "offload master",
+                         "offload quants", "offload residual", "offload gradients", "offload weights"}))
     return "something is offloaded to the host";
-  if (contains(notes, "lora") || contains(notes, "lora fine")) return "low-rank adapters are trained";
-  if (contains(lower(row.attention), "packed") || contains(notes, "packed data"))
+  if (attention.affirms("packed") || notes.affirms("packed data"))
     return "sequences are packed, and attention is computed inside of documents";
   if (!further_tokens(row))
     return fmt::format("several tokens are predicted at once: \"mtp\" says {}", in_quotes(row.model.mtp));
@@ -54,19 +72,27 @@ RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
        {std::pair{r.core && attention == AttentionImpl::naive, RecomputeModule::core},
         {r.norms, RecomputeModule::norm},
         {r.activations, RecomputeModule::act},
-        {r.mlp, RecomputeModule::mlp}})
+        {r.mlp, RecomputeModule::mlp},
+        {r.up, RecomputeModule::up}})
     if (runs_again) all.add(module);
   return all;
 }
 
+/// Whole layers run again: all, groups of some, or the first ones of every chunk.
+void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
+  const Count chunks = mul(split.pp, split.chunks), layers = arch.layers / chunks;
+  plan.recompute = Recompute::full;
+  if (r.group > 1 && r.every_layer()) plan.recompute_layers = std::clamp<Count>(r.group, 1, std::max<Count>(1, layers));
+  const Count again = layers_again(r, layers, chunks);
+  if (r.every_layer() || (again >= layers && layers > 0)) return;
+  plan.recompute_method = RecomputeMethod::block;
+  plan.recompute_layers = again;
+}
+
 /// The engine's nearest choice; what it cannot say stands in `recomputed`.
 void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
-  if (r.layers && r.layer_step > 1) {
-    plan.recompute = Recompute::full;
-    plan.recompute_method = RecomputeMethod::block;
-    plan.recompute_layers = arch.layers / mul(split.pp, split.chunks, r.layer_step);
-  } else if (r.layers) {
-    plan.recompute = Recompute::full;
+  if (r.layers) {
+    use_recomputed_layers(r, arch, split, plan);
   } else if (const RecomputeModules modules = modules_of(r, plan.attention); !modules.empty()) {
     plan.recompute = Recompute::selective;
     plan.recompute_modules = modules;
@@ -144,7 +170,7 @@ class Clock {
                                             static_cast<double>(c_.plan.global_batch), row_.model.params_reported);
     if (c_.plan.mtp > 0)
       c_.assumed.push_back("FLOPs of modules for further tokens are not among those of the convention");
-    const bool again = c_.recomputed.layers && c_.recomputed.layer_step == 1;
+    const bool again = c_.recomputed.every_layer();
     if (of_hardware == convention_.counts_recompute() || !again) return counted;
     return of_hardware ? counted * 4 / 3 : counted * 3 / 4;
   }
@@ -200,7 +226,7 @@ void describe(const TrainingRow& row, TrainingCase& c) {
   // Megatron-LM's own core runs unless a run asks for flash kernels (megatron/arguments.py, --use-flash-attn).
   const bool own_core = c.stack.name == "megatron-lm" || c.stack.name == "megatron-deepspeed";
   if (!c.attention.stated && own_core) c.attention.kernel = AttentionKernel::fused_softmax;
-  c.recomputed = recomputed_of(row);
+  c.recomputed = recomputed_called(row.recompute);
   c.recipe = row.precision;
   c.compiles_loss = c.stack.compiled.value_or(false) && !contains(row.source.title, "2024");
   if (row.model.moe) c.capacity_factor = row.model.moe->capacity_factor;
@@ -223,6 +249,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
   use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan);
+  use_adapters(row, c.arch, c.layout, c.plan, assumed, c.skip);
   // Megatron-LM trains with dropout unless told otherwise, and its runs with flash kernels are of models without it.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
   const TrainingBatchSizes sizes = batch_of(row, c.layout, assumed);
@@ -245,7 +272,8 @@ void use_model(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   const RowArch model = arch_of(row);
   c.arch = model.arch;
   c.skip = model.skip;
-  if (!model.vocabulary_assumed.empty()) assumed.note(model.vocabulary_assumed);
+  for (const std::string& sentence : model.assumed) assumed.note(sentence);
+  assumed.weighty |= model.weighty;
 }
 
 void use_cluster(const TrainingRow& row, const Devices& devices, TrainingCase& c) {
@@ -264,12 +292,23 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.skip = pipeline_flaw(c);
 }
 
+/// PyTorch and its containers call products in TF32 fp32: a step that fp32 cannot take ran in TF32.
+void use_tensor_cores(const TrainingRow& row, TrainingCase& c) {
+  const DType tf32 = *dtype("tf32");
+  if (c.plan.precision != dtypes::fp32 || c.cluster().device.peak(tf32).value <= 0) return;
+  if (least_utilization(row, c) <= 1) return;
+  c.plan.precision = c.plan.working = tf32;
+  c.assumed.push_back("products in tf32: the row says fp32, in which no step is so fast");
+  c.input_assumed = true;
+}
+
 void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   note_what_is_unstated(row, c, assumed);
   c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
   c.input_assumed = assumed.weighty || !c.on.preset;
   if (std::string beyond = states_beyond_memory(c); !beyond.empty()) c.assumed.push_back(std::move(beyond));
   Clock(row, c).read();
+  use_tensor_cores(row, c);
   c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {
     m.devices = devices_observed(row);

@@ -8,6 +8,7 @@
 #include "calc/layout.hpp"
 #include "calc/plan.hpp"
 #include "evidence/attention_words.hpp"
+#include "evidence/recomputed.hpp"
 #include "evidence/row_cluster.hpp"
 #include "evidence/stack.hpp"
 #include "presets/process_memory.hpp"

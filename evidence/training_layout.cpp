@@ -6,7 +6,9 @@
 #include <regex>
 
 #include "calc/pipeline/schedule.hpp"
+#include "evidence/schedule_words.hpp"
 #include "evidence/stack.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -21,62 +23,6 @@ std::optional<Count> first_number(const std::string& text) {
   std::smatch found;
   if (!std::regex_search(text, found, digits)) return std::nullopt;
   return std::stoll(found[0]);
-}
-
-struct ScheduleName {
-  const char* name;
-  Schedule schedule;
-};
-constexpr ScheduleName schedule_names[] = {
-    {"1f1b", Schedule::one_f_one_b},
-    {"1f1bi", Schedule::interleaved},
-    {"interleaved", Schedule::interleaved},
-    {"interleaved1f1b", Schedule::interleaved},
-    {"gpipe", Schedule::gpipe},
-    {"zb1p", Schedule::zb_1p},
-    {"zb2p", Schedule::zb_2p},
-    {"zbh1", Schedule::zb_h1},
-    {"zbh2", Schedule::zb_h2},
-    {"zbv", Schedule::zb_v},
-    {"zbvzerobubble", Schedule::zb_v},
-    {"dualpipe", Schedule::dualpipe},
-    {"dualpipev", Schedule::dualpipe_v},
-    {"1f1binterleaved", Schedule::interleaved},
-};
-
-/// Letters and digits alone, in lower case: "ZB-1p" is "zb1p", "_HYBRID_SHARD" "hybridshard".
-std::string plain_letters(const std::string& text) {
-  std::string plain;
-  for (const char c : lower(text))
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
-  return plain;
-}
-
-/// The schedule that a text names. No text: 1F1B.
-std::optional<Schedule> schedule_called(const std::string& text) {
-  const std::string plain = plain_letters(text);
-  if (plain.empty()) return Schedule::one_f_one_b;
-  for (const ScheduleName& s : schedule_names)
-    if (plain == s.name) return s.schedule;
-  return std::nullopt;
-}
-
-void use_schedule(const TrainingRow& row, Layout& split, Assumptions& assumed, std::string& skip) {
-  const TrainingParallelism& p = row.parallelism;
-  const auto schedule = schedule_called(p.schedule);
-  if (!schedule) skip = fmt::format("the schedule {} is not known", in_quotes(p.schedule));
-  split.schedule = schedule.value_or(Schedule::one_f_one_b);
-  split.chunks = std::max<Count>(p.vp.value_or(1), 1);
-  if (!p.vp && split.pp > 1 && p.schedule.empty())
-    assumed.weigh("one chunk of layers per pipeline rank: virtual stages are not stated");
-  if (split.pp == 1) {
-    split.chunks = 1;
-    split.schedule = Schedule::one_f_one_b;
-    return;
-  }
-  if (split.schedule == Schedule::one_f_one_b && split.chunks > 1) split.schedule = Schedule::interleaved;
-  if (split.schedule == Schedule::interleaved && split.chunks == 1) split.schedule = Schedule::one_f_one_b;
-  if (const Count fixed = fixed_chunks(split.schedule); fixed > 0) split.chunks = fixed;
 }
 
 /// The first positive of what is said and the quotient of what is there.
@@ -94,17 +40,28 @@ struct ShardingStrategy {
   bool in_nodes = false;  ///< sharded inside a node, replicated over nodes
 };
 constexpr ShardingStrategy sharding_strategies[] = {{"fullshard"},
+                                                    {"fullyshard"},
+                                                    {"fsdp"},
+                                                    {"fsdp2"},
+                                                    {"zero3"},
+                                                    {"full"},
                                                     {"shardgradop", Zero::weights, false},
                                                     {"hybridshard", Zero::weights, true, true},
+                                                    {"hsdp", Zero::weights, true, true},
+                                                    {"hybrid", Zero::weights, true, true},
                                                     {"hybridshardzero2", Zero::weights, false, true},
-                                                    {"noshard", Zero::none}};
+                                                    {"zero2", Zero::weights, false},
+                                                    {"noshard", Zero::none},
+                                                    {"ddp", Zero::none}};
 
 /// The strategy that a row names; one that is not known counts as FULL_SHARD, FSDP's default. Nothing: it names none.
 std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assumptions& assumed) {
   if (p.fsdp_strategy.empty()) return std::nullopt;
-  const std::string said = plain_letters(p.fsdp_strategy);
+  const std::string said = run_together(p.fsdp_strategy);
+  const ShardingStrategy* longest = nullptr;
   for (const ShardingStrategy& s : sharding_strategies)
-    if (said.ends_with(s.name)) return s;
+    if (said.ends_with(s.name) && (longest == nullptr || s.name.size() > longest->name.size())) longest = &s;
+  if (longest != nullptr) return *longest;
   assumed.weigh(fmt::format("FULL_SHARD: the strategy {} of FSDP is not known", in_quotes(p.fsdp_strategy)));
   return sharding_strategies[0];
 }
@@ -117,7 +74,7 @@ std::optional<Count> sharding_group(const TrainingRow& row, bool in_nodes, Assum
   if (const std::size_t at = row.notes.find("sharding group"); at != std::string::npos)
     if (const auto noted = first_number(row.notes.substr(at))) return noted;
   if (in_nodes || speaks_of(lower(said), "node")) return row.hardware.gpus_per_node.value_or(8);
-  if (!said.empty())
+  if (!said.empty() && !Words(said).affirms_any({"all", "world", "global"}))
     assumed.weigh(fmt::format("sharding over all devices: the group {} is not understood", in_quotes(said)));
   return std::nullopt;
 }

@@ -17,15 +17,22 @@ struct OffloadWord {
   const char* words;  ///< a pattern of the whole name
   Ratio Offload::*share;
 };
-constexpr OffloadWord offload_words[] = {{"(cpu )?activations?", &Offload::activations},
-                                         {"(cpu )?optimi[sz]er( states?)?", &Offload::optimizer},
-                                         {"weights|param(eter)?s", &Offload::weights}};
+constexpr OffloadWord offload_words[] = {
+    {"(cpu )?activations?", &Offload::activations},
+    {"(cpu )?(optimi[sz]er( states?)?|adam|states?)|zero offload|deepspeedcpuadam", &Offload::optimizer},
+    {"weights|param(eter)?s", &Offload::weights}};
 
 /// In millionths, so that bytes stay whole.
 Ratio whole_ratio(double share) {
   constexpr Count parts = 1'000'000;
   const Count n = std::llround(share * static_cast<double>(parts)), common = std::gcd(n, parts);
   return {n / common, parts / common};
+}
+
+/// The text without where to: "optimizer states to CPU", "optimizer (CPU)".
+std::string without_place(const std::string& text) {
+  static const std::regex place(" *(?:\\((?:cpu|host)\\)|(?:to|on|in) (?:the )?(?:cpu|host)(?: memory)?)");
+  return std::regex_replace(text, place, "");
 }
 
 /// Adds "optimizer:0.5"; false: not understood.
@@ -55,6 +62,8 @@ Offload offload_of(const TrainingRow& row, std::string& skip) {
   if (says_none(text)) return all;
   std::replace(text.begin(), text.end(), '_', ' ');
   std::replace(text.begin(), text.end(), '+', ',');
+  std::replace(text.begin(), text.end(), '-', ' ');
+  text = without_place(text);
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     if (!add_part(all, text.substr(at, end - at)))

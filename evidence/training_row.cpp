@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -60,6 +61,7 @@ void read_model(const RowObject& o, TrainingModel& m) {
   m.mtp = o.said("mtp");
   m.moe = read_moe(o);
   m.mla = read_mla(o);
+  m.config = o.config("config");
   o.known({"vocab_note"});
   o.finish();
 }
@@ -84,6 +86,14 @@ std::vector<std::string> listed_flags(const RowObject& o, std::string_view key) 
   return out;
 }
 
+/// A flag that some rows tell in words: "userbuffers" is a kind of overlap, "none" is no overlap.
+std::optional<bool> said_flag(const RowObject& o, std::string_view key) {
+  if (!o.has(key)) return std::nullopt;
+  const Words words(o.said(key));
+  if (words.silent() && !o.said(key).empty()) return std::nullopt;
+  return !words.silent() && !words.says_no() && words.all()[0] != "no";
+}
+
 void read_parallelism(const RowObject& o, TrainingParallelism& p) {
   p.tp = o.positive("tp");
   p.pp = o.positive("pp");
@@ -97,8 +107,8 @@ void read_parallelism(const RowObject& o, TrainingParallelism& p) {
     throw InputError(fmt::format("{}, \"zero_stage\": expected 0 to 3, got {}", o.where(), *p.zero_stage));
   p.sp = o.flag("sp");
   p.fsdp = o.flag("fsdp");
-  p.async_tp = o.flag("async_tp");
-  p.tp_comm_overlap = o.flag("tp_comm_overlap");
+  p.async_tp = said_flag(o, "async_tp");
+  p.tp_comm_overlap = said_flag(o, "tp_comm_overlap");
   for (const auto& [key, text] : {std::pair{"schedule", &p.schedule},
                                   {"fsdp_strategy", &p.fsdp_strategy},
                                   {"layer_split", &p.layer_split},
@@ -176,7 +186,10 @@ TrainingRow read_training_row(const RowObject& row, const std::string& id) {
                                   {"scope", &r.scope},
                                   {"quality", &r.quality},
                                   {"notes", &r.notes}})
-    *text = row.text(key);
+    *text = row.said(key);
+  if (row.is_false("recompute")) r.recompute = "none";
+  for (const char* key : {"lora", "lora_rank", "lora_targets", "adapters"})
+    if (const std::string said = row.said(key); !said.empty()) r.adapters += fmt::format("{} {}; ", key, said);
   read_model(row.object("model"), r.model);
   read_hardware(row.object("hardware"), r.hardware);
   read_parallelism(row.object("parallelism"), r.parallelism);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "evidence/row_object.hpp"
+#include "presets/model_card.hpp"
 
 namespace llmcalc {
 
@@ -30,6 +31,7 @@ struct TrainingModel {
   std::optional<bool> glu, tied_embeddings, embed_layernorm, qkv_bias, parallel_residual;
   std::optional<MoeRow> moe;
   std::optional<MlaRow> mla;
+  std::optional<ModelCard> config;  ///< the model's config.json, which decides on all shapes
 };
 
 struct TrainingHardware {
@@ -41,7 +43,7 @@ struct TrainingHardware {
 
 struct TrainingParallelism {
   std::optional<Count> tp, pp, vp, cp, ep, etp, dp, zero_stage;
-  std::optional<bool> sp, fsdp, async_tp, tp_comm_overlap;
+  std::optional<bool> sp, fsdp, async_tp, tp_comm_overlap;  ///< the last: also where a kind of overlap is named
   std::string schedule, fsdp_strategy, layer_split, partition, pp_layout, pp_balance, fsdp_group, zero_group, cp_comm,
       offload, note;
   std::vector<std::string> shard_flags;
@@ -64,6 +66,7 @@ struct TrainingRow {
   std::string where;     ///< file, line and row, for sentences
   std::string software;  ///< the key of that name, "framework" or "stack"
   std::string family, precision, recompute, attention, flops_convention, optimizer, scope, quality, notes;
+  std::string adapters;  ///< what the keys "lora", "lora_rank", "lora_targets" and "adapters" say, with their names
   RowSource source;
   TrainingModel model;
   TrainingHardware hardware;

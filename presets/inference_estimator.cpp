@@ -1,8 +1,11 @@
 #include "presets/inference_estimator.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "presets/training_estimator.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 
@@ -108,9 +111,15 @@ I matmul_parameter(Chip c) {
   return by_chip[static_cast<std::size_t>(c)];
 }
 
+/// Whether a card is a GeForce from the 30 series on: "rtx-4090", "RTX 4080 Laptop". Their peaks count FP32 sums;
+/// those of RTX 4000 Ada and RTX 5000 Ada do not halve for them.
 bool is_geforce(const HardwareCard& card) {
-  constexpr std::array names{"rtx-30", "rtx-40", "rtx-50"};
-  return std::any_of(names.begin(), names.end(), [&](const char* n) { return card.name.starts_with(n); });
+  const std::string name = spelling(card.name);
+  constexpr std::array<std::string_view, 3> series{"rtx30", "rtx40", "rtx50"};
+  return std::any_of(series.begin(), series.end(), [&](std::string_view s) {
+    const std::size_t at = name.find(s);
+    return at != std::string::npos && name.substr(at + s.size(), 2) != "00";
+  });
 }
 
 /// Whether the MLP's or the experts' weights are stored in fewer bits than they are multiplied in.

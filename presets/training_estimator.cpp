@@ -1,5 +1,7 @@
 #include "presets/training_estimator.hpp"
 
+#include <algorithm>
+
 namespace llmcalc {
 
 namespace {
@@ -77,12 +79,13 @@ double matmul_share(const TrainingParameters& p, Silicon s) {
   return p[by_silicon[static_cast<std::size_t>(s)]];
 }
 
-/// Share of the peak in flash attention.
+/// Share of the peak in flash attention. No kernel is slower than an older one on the same device: rows of
+/// FlashAttention 1 are of the A100, and on Hopper and Blackwell it is as much slower than the second as there.
 double flash_share_of(const TrainingParameters& p, Silicon s, CoreKernel k) {
   const bool young = s == Silicon::hopper || s == Silicon::blackwell;
-  if (k == CoreKernel::flash_1) return p[P::flash_1];
-  if (k == CoreKernel::vendor && young) return p[P::flash_vendor];
-  return p[young ? P::flash_2_hopper : P::flash_2_ampere];
+  const double second = p[young ? P::flash_2_hopper : P::flash_2_ampere];
+  if (k == CoreKernel::flash_1) return second * std::min(1.0, p[P::flash_1] / p[P::flash_2_ampere]);
+  return k == CoreKernel::vendor && young ? std::max(p[P::flash_vendor], second) : second;
 }
 
 double elementwise(const TrainingParameters& p, Fusion f) {

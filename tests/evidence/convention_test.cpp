@@ -42,10 +42,38 @@ TEST_CASE("a convention is told by its formula", "[convention]") {
   CHECK(formula("estimate: N*4*2*tokens with N=1.3B (no attention term)") == FlopsFormula::eight_n);
   CHECK(formula("estimate: N*3*2*tokens with N=1.3B (no attention term)") == FlopsFormula::plain_six_n);
   CHECK(formula("model, full attention: s*(12Lh^2(1+kv/a+s/h)+18Lfh)") == FlopsFormula::by_matrix);
+  for (const char* plain : {"model:6N", "6ND", "model: 6*N*D", "6 N D", "6N (attention left out)", "6N per token",
+                            "model:6N, no attention"}) {
+    INFO(plain);
+    CHECK(formula(plain) == FlopsFormula::plain_six_n);
+    CHECK_FALSE(flops_convention(plain).non_embedding);
+  }
+  CHECK(formula("PaLM MFU") == FlopsFormula::six_n);
+  CHECK(formula("6N with attention") == FlopsFormula::six_n);
+  CHECK(formula("6N + 6Lhs (causal)") == FlopsFormula::half_attention);
+  CHECK(formula("model, causal") == FlopsFormula::half_attention);
+  CHECK(formula("hardware, 8ND") == FlopsFormula::eight_n);
+  CHECK(flops_convention("model:6N non-embedding").non_embedding);
   CHECK(formula("none") == FlopsFormula::unknown);
   CHECK(flops_convention("estimate: N*4*2*tokens with N=1.3B").params == 1.3e9);
   CHECK(flops_convention("6N+12Lhs, / 312 TF").peak_tflops == 312);
   CHECK_FALSE(flops_convention("MFU against 989 TF (H100) / 312 TF (A100)").peak_tflops);
+}
+
+TEST_CASE("6N counts no attention, and of the parameters without embeddings those alone", "[convention]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.measured = {};
+  row.measured.tflops_per_gpu = 100;
+  row.model.params_reported = std::nullopt;
+  const auto flops = [&](const char* said) {
+    row.flops_convention = said;
+    return step_of(row) * 8 * 100e12;
+  };
+  // GPT-2: 12 (12 h^2 + 13 h) + 2 h inside of blocks and the last norm, (50304 + 1024) h in tables; 512 x 1024 tokens.
+  const double h = 768, inside = 12 * (12 * h * h + 13 * h) + 2 * h, tokens = 512 * 1024;
+  const double vocabulary = static_cast<double>(training_case(row, devices_once()).arch.vocabulary);
+  CHECK(near(flops("model:6ND"), 6 * tokens * (inside + (vocabulary + 1024) * h)));
+  CHECK(near(flops("model:6N non-embedding"), 6 * tokens * inside));
 }
 
 TEST_CASE("tokens and samples per second give the time of a step", "[convention]") {

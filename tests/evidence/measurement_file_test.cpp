@@ -1,5 +1,7 @@
 #include "evidence/measurement_file.hpp"
 
+#include "evidence/row_arch.hpp"
+
 #include "evidence/published.hpp"
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"
@@ -120,4 +122,21 @@ TEST_CASE("every published row keeps its source", "[measurement]") {
     CHECK((!r.source.title.empty() && !r.source.url.empty() && !r.family.empty()));
   for (const InferenceRow& r : published_measurements(MeasurementKind::inference).inference)
     CHECK((!r.source.title.empty() && !r.source.url.empty()));
+}
+
+TEST_CASE("a config.json in a row's model decides on its shapes", "[measurement-file]") {
+  const std::string config = R"("config": {"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+    "num_hidden_layers": 3, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 4096})";
+  const MeasurementFile training = read_measurements(
+      R"([{"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4, "seq_len": 128, )" + config +
+          R"(}, "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}}])",
+      "f");
+  const Arch trained = arch_of(training.training.at(0)).arch;
+  CHECK((trained.layers == 3 && trained.hidden == 256 && trained.kv_heads == 2 && trained.vocabulary == 1000));
+  const MeasurementFile inference =
+      read_measurements(R"([{"id": "a", "model": {"arch": {"layers": 2, "hidden": 64, "heads": 4}, )" + config +
+                            R"(}, "hardware": {"accelerator": "L40S", "count": 1}, "measured": {"tpot_ms": 9}}])",
+                        "f");
+  CHECK(arch_of(inference.inference.at(0)).arch == trained);
 }

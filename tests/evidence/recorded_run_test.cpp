@@ -37,6 +37,7 @@ TEST_CASE("a recorded run says its engine, and its requests stand in the order o
   CHECK(r.version == "0.19.0");
   CHECK(r.tensor_ranks == 2);
   CHECK(r.data_ranks == 3);
+  CHECK(r.stages == 1);
   CHECK(r.expert_parallel);
   CHECK(r.max_num_seqs == 8);
   CHECK(r.max_num_batched_tokens == 64);
@@ -47,6 +48,19 @@ TEST_CASE("a recorded run says its engine, and its requests stand in the order o
   CHECK(r.requests[1].to_first() == Seconds(0.5));
   CHECK(r.requests[1].per_token()->value == Approx(0.5));  // 2 s for the 4 tokens behind the first
   CHECK(r.requests[1].whole() == Seconds(2.5));
+}
+
+TEST_CASE("stages, the share of memory and the block of the cache are the engine's", "[recorded]") {
+  std::string text = run_text(two);
+  text.replace(text.find("\"seed\": 1"), 9,
+               "\"pipeline_parallel_size\": 4, \"gpu_memory_utilization\": 0.8, \"block_size\": 32, "
+               "\"enforce_eager\": true");
+  const RecordedRun r = read(text);
+  CHECK(r.stages == 4);
+  CHECK(r.utilization == 0.8);
+  CHECK(r.block_size == 32);
+  CHECK(r.eager);
+  CHECK(r.unknown_keys.empty());
 }
 
 TEST_CASE("instances tell the device, and seconds what went on", "[recorded]") {

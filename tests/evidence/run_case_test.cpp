@@ -41,6 +41,47 @@ TEST_CASE("tensor-parallel ranks divide a run's model", "[recorded]") {
   CHECK_FALSE(c.in_step());
 }
 
+TEST_CASE("stages, memory and formats of a run are those that it states", "[recorded]") {
+  RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
+  const RunCase whole = case_of(run);
+  run.stages = 2;
+  const RunCase staged = case_of(run);
+  REQUIRE(staged.skip.empty());
+  CHECK(staged.layout.pp == 2);
+  CHECK(staged.memory.kv_tokens > whole.memory.kv_tokens);
+  run.stages = 1;
+  run.utilization = 0.5;
+  CHECK(case_of(run).memory.kv_tokens < whole.memory.kv_tokens);
+  run.utilization = std::nullopt;
+  const auto weights = [&](const char* model, const char* quantization) {
+    run.model = model;
+    run.quantization = quantization;
+    const RunCase c = case_of(run);
+    REQUIRE(c.skip == "");
+    return std::string(c.plan.weight_precision[c.arch.has_experts() ? Component::experts : Component::mlp].name());
+  };
+  const char* llama = "meta-llama/Llama-3.1-8B";
+  for (const char* none : {"", "None", "none", "auto"}) CHECK(weights(llama, none) == "bf16");
+  CHECK(weights(llama, "fp8") == "fp8");
+  CHECK(weights("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "None") == "fp8");
+  CHECK(weights("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "compressed-tensors") == "int4-g128");
+  CHECK(weights("openai/gpt-oss-20b", "") == "mxfp4");  // as it is published
+  CHECK(weights(llama, "compressed-tensors") == "bf16");
+  CHECK(case_of(run).input_assumed);
+}
+
+TEST_CASE("a config.json that a run carries is its model", "[recorded]") {
+  RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
+  run.model = "a-model-of-tomorrow";
+  CHECK_FALSE(case_of(run).skip.empty());
+  run.config.emplace();
+  run.config->arch = published_case("rtx-pro-6000-qwen3-32b").arch;
+  const RunCase c = case_of(run);
+  CHECK(c.skip == "");
+  CHECK(c.arch == run.config->arch);
+  CHECK(c.model == "a-model-of-tomorrow");
+}
+
 TEST_CASE("engines that divide experts step together, and others do not", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.data_ranks = 2;

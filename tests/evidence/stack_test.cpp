@@ -28,6 +28,20 @@ TEST_CASE("a stack whose name is an engine's too trains as PyTorch does", "[stac
   CHECK(training_stack(c) == training_stack(case_of_family("our runs of fsdp")));
 }
 
+TEST_CASE("a stack is told by whole words, and not where another is compared with it", "[stack]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.family = row.source.title = row.source.url = "s";
+  for (const auto& [note, name] : {std::pair{"compared with Megatron-DeepSpeed", "torch-fsdp"},
+                                   {"faster than torchtitan", "torch-fsdp"},
+                                   {"without NeMo", "torch-fsdp"},
+                                   {"nemoral", "torch-fsdp"},
+                                   {"NeMo 24.09", "nemo"}}) {
+    INFO(note);
+    row.notes = note;
+    CHECK(stack_of(row).name == name);
+  }
+}
+
 TEST_CASE("a row names its software by a key, as commands call it", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto stack = [&](const char* software) {

@@ -4,7 +4,8 @@
 #include <numeric>
 
 #include "calc/train.hpp"
-#include "evidence/row_arch.hpp"
+#include "evidence/attention_layers.hpp"
+#include "evidence/network_rate.hpp"
 #include "evidence/stage_split.hpp"
 #include "evidence/training_layout.hpp"
 #include "tests/catch.hpp"
@@ -162,8 +163,57 @@ TEST_CASE("a window or chunks are read as sources write them", "[training-case]"
   const LocalAttention gemma = local_attention("5 local : 1 global", 1024, 34);
   CHECK((gemma.reach.tokens == 1024 && gemma.layers.size() == 29 && !gemma.layers.contains(5)));
   CHECK(local_attention("alternate layers", 128, 24).layers.size() == 12);
+  CHECK(local_attention("5:1", 1024, 36).layers.size() == 30);
+  CHECK(local_attention("every 6th layer global", 1024, 36).layers.size() == 30);
+  CHECK(local_attention("6", 1024, 36).layers.size() == 30);
+  CHECK(local_attention("1 of 4 layers is full", 1024, 36).layers.size() == 27);
+  CHECK(local_attention("every other layer", 1024, 36).layers.size() == 18);
   CHECK(local_attention("MLA", 0, 61).layers.empty());
   CHECK(local_attention("", 0, 61).layers.empty());
+}
+
+TEST_CASE("a window whose layers are not told is every layer's, and other mixers are the preset's or none",
+          "[training-case]") {
+  const AttentionLayers open = attention_layers("sliding window (4096)", "attention_type", 0, 32);
+  CHECK((open.local.reach.tokens == 4096 && open.local.layers.size() == 32));
+  CHECK(open.assumed == "a window of 4096 tokens in every layer: \"attention_type\" says \"sliding window (4096)\"");
+  CHECK(attention_layers("", "sliding_pattern", 1024, 32).assumed ==
+        "a window of 1024 tokens in every layer: the row does not state which layers have it");
+  CHECK(attention_layers("random blocks", "attention_type", 0, 32).assumed ==
+        "attention over all tokens in every layer: \"attention_type\" says \"random blocks\", which is not understood");
+  for (const char* whole : {"", "full", "GQA", "MLA", "causal multi-head attention", "no sliding window"}) {
+    INFO(whole);
+    const AttentionLayers a = attention_layers(whole, "attention_type", 0, 32);
+    CHECK((a.local.layers.empty() && a.assumed.empty() && !a.recurrent));
+  }
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.model.attention_type = "hybrid mamba";
+  CHECK(training_case(row, devices_once()).skip == "layers without softmax attention whose shapes are not stated");
+  row.model.name = "Qwen3-Next-80B-A3B";
+  row.model.layers = 48;
+  row.model.hidden = 2048;
+  row.model.heads = 16;
+  row.model.kv_heads = row.model.head_dim = std::nullopt;
+  const TrainingCase c = training_case(row, devices_once());
+  REQUIRE(c.skip == "");
+  CHECK(c.arch.mixers.size() + static_cast<std::size_t>(!c.arch.linear_layers.empty()) > 0);
+}
+
+TEST_CASE("key-value heads that a row does not state are told, or the preset's", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.model.kv_heads = std::nullopt;
+  row.model.name = "a model of tomorrow";
+  const TrainingCase c = training_case(row, devices_once());
+  CHECK(c.arch.kv_heads == 12);
+  REQUIRE_FALSE(c.assumed.empty());
+  CHECK(c.assumed[0] == "as many key-value heads as heads, 12: the row does not state them");
+  row.model.attention_type = "MQA";
+  CHECK(training_case(row, devices_once()).arch.kv_heads == 1);
+  TrainingRow llama = row_called(training_rows(), "titan-8b-8-fsdp-compile-fp8");
+  llama.model.name = "Llama-3.1-8B";
+  llama.model.kv_heads = std::nullopt;
+  CHECK(training_case(llama, devices_once()).arch.kv_heads == 8);
+  CHECK_FALSE(training_case(llama, devices_once()).input_assumed);
 }
 
 TEST_CASE("layers lie on stages by the rule that the row states", "[training-case]") {
@@ -192,11 +242,7 @@ TEST_CASE("a Megatron-Core pipeline layout is written out", "[training-case]") {
 }
 
 TEST_CASE("what runs again is what the row names", "[training-case]") {
-  const auto recomputed = [](const char* said) {
-    TrainingRow row;
-    row.recompute = said;
-    return recomputed_of(row);
-  };
+  const auto recomputed = [](const char* said) { return recomputed_called(said); };
   CHECK(recomputed("full") == Recomputed{.layers = true});
   CHECK(recomputed("none (recipe default)") == Recomputed{});
   CHECK(recomputed("selective (attention core)") == Recomputed{.core = true});
@@ -205,14 +251,122 @@ TEST_CASE("what runs again is what the row names", "[training-case]") {
   CHECK(recomputed("selective (per-op, keeps every second matmul output)") == Recomputed{.alternate_products = true});
   CHECK(recomputed("selective (every layer alternate: torchtitan \"2\", i.e. every second layer fully recomputed)") ==
         Recomputed{.layers = true, .layer_step = 2});
+  const Recomputed every{.layers = true};
+  for (const char* all : {"full (every layer)", "activation checkpointing", "gradient checkpointing", "remat full",
+                          "full activation recomputation", "uniform 1", "activation_checkpointing: true", "yes"}) {
+    INFO(all);
+    CHECK(recomputed(all) == every);
+    CHECK(recomputed(all).every_layer());
+  }
+  for (const char* none : {"none", "no", "off", "False", "disabled", "no recomputation", "without remat"}) {
+    INFO(none);
+    CHECK(recomputed(none) == Recomputed{});
+  }
+  CHECK(recomputed("full (block, 16 of 32 layers)") == Recomputed{.layers = true, .share = 0.5});
+  CHECK(recomputed("block, 4 layers") == Recomputed{.layers = true, .first = 4, .in_chunk = true});
+  CHECK(recomputed("recompute-granularity full, method block, num-layers 8") ==
+        Recomputed{.layers = true, .first = 8, .in_chunk = true});
+  CHECK(recomputed("uniform 4") == Recomputed{.layers = true, .group = 4});
+  CHECK(recomputed("full, every other layer") == Recomputed{.layers = true, .layer_step = 2});
+  CHECK(recomputed("every 3rd layer") == Recomputed{.layers = true, .layer_step = 3});
+  CHECK(recomputed("layers 0-15") == Recomputed{.layers = true, .first = 16});
+  CHECK(recomputed("half of the layers") == Recomputed{.layers = true, .share = 0.5});
+  CHECK(recomputed("25%") == Recomputed{.layers = true, .share = 0.25});
+  CHECK(recomputed("MLP only") == Recomputed{.mlp = true});
+  CHECK_FALSE(recomputed("partial").assumed.empty());
   CHECK_FALSE(recomputed("not stated").assumed.empty());
   CHECK_FALSE(recomputed("").assumed.empty());
 }
 
+TEST_CASE("layers that run again are the first ones of every chunk", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");  // 12 layers, one stage
+  const auto plan = [&](const char* said) {
+    row.recompute = said;
+    return training_case(row, devices_once()).plan;
+  };
+  CHECK(plan("activation checkpointing").recompute_method == RecomputeMethod::uniform);
+  for (const auto& [said, layers] : {std::pair{"full (block, 3 of 12 layers)", 3},
+                                     {"block, 4 layers", 4},
+                                     {"every 3rd layer", 4},
+                                     {"half of the layers", 6},
+                                     {"layers 0-4", 5}}) {
+    INFO(said);
+    CHECK(plan(said).recompute == Recompute::full);
+    CHECK(plan(said).recompute_method == RecomputeMethod::block);
+    CHECK(plan(said).recompute_layers == layers);
+  }
+  CHECK((plan("uniform 4").recompute_method == RecomputeMethod::uniform && plan("uniform 4").recompute_layers == 4));
+}
+
+TEST_CASE("a schedule is told by any of its names, and a remark behind it is none", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "zerobubble-6.2b-m24-zb-2p");  // 8 stages
+  row.parallelism.layer_split = "";
+  row.model.layers = 32;
+  const auto read = [&](const char* said, std::optional<Count> chunks) {
+    row.parallelism.schedule = said;
+    row.parallelism.vp = chunks;
+    return training_case(row, devices_once());
+  };
+  for (const auto& [said, schedule, chunks] : {std::tuple{"1f1b (non-interleaved)", f1b1, 1},
+                                               {"PipeDream-flush", f1b1, 1},
+                                               {"AFAB", Schedule::gpipe, 1},
+                                               {"GPipe (all forward, all backward)", Schedule::gpipe, 1},
+                                               {"ScheduleGPipe", Schedule::gpipe, 1},
+                                               {"fill-drain", Schedule::gpipe, 1},
+                                               {"Interleaved 1F1B (VPP 4)", Schedule::interleaved, 4},
+                                               {"ScheduleInterleaved1F1B", Schedule::interleaved, 2},
+                                               {"ZBVZeroBubble", Schedule::zb_v, 2}}) {
+    INFO(said);
+    const TrainingCase c = read(said, std::nullopt);
+    REQUIRE(c.skip == "");
+    CHECK((c.layout.schedule == schedule && c.layout.chunks == chunks));
+  }
+  CHECK(read("interleaved", std::nullopt).input_assumed);
+  CHECK_FALSE(read("interleaved", 2).input_assumed);
+  TrainingRow alone = row_called(training_rows(), "llmc-gpt2-124M");
+  for (const char* none : {"none", "n/a", "-", "no pipeline", "wavefront"}) {
+    INFO(none);
+    alone.parallelism.schedule = none;
+    CHECK(training_case(alone, devices_once()).skip == "");
+  }
+}
+
+TEST_CASE("a time of a part of a step is no step's", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const auto skip = [&](const char* scope) {
+    row.scope = scope;
+    return training_case(row, devices_once()).skip;
+  };
+  for (const char* whole : {"", "step", "whole step", "optimizer step", "forward, backward and optimizer", "n/a"}) {
+    INFO(whole);
+    CHECK(skip(whole) == "");
+  }
+  CHECK(skip("forward only") == "the time is of the forward pass, not of a step");
+  CHECK(skip("bwd") == "the time is of the backward pass, not of a step");
+  CHECK(skip("excluding optimizer step") == "the time is of a step without its optimizer");
+  CHECK(skip("forward+backward") == "the time is of a step without its optimizer");
+}
+
+TEST_CASE("notes that deny something do not say it", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  const TrainingCase plain = training_case(row, devices_once());
+  for (const char* note : {"data exploration", "no LoRA", "no activation offload", "from Colorado"}) {
+    INFO(note);
+    row.notes = note;
+    const TrainingCase c = training_case(row, devices_once());
+    CHECK(c.skip == "");
+    CHECK(c.plan == plain.plan);
+  }
+  row.notes = "no torch.compile";
+  CHECK(training_case(row, devices_once()).stack.compiled == false);
+  row.notes = "eager mode disabled";
+  CHECK_FALSE(training_case(row, devices_once()).stack.compiled.has_value());
+}
+
 TEST_CASE("a network's rate is a device's share of what the row states", "[training-case]") {
   const auto share = [](const char* text, Count per_node) {
-    const auto rate = network_share(text, per_node);
-    return rate ? rate->value : 0;
+    const auto said = network_share(text, per_node);
+    return said ? said->rate.value : 0;
   };
   CHECK(share("InfiniBand HDR 8x200 Gb/s (Selene)", 8) == 25e9);
   CHECK(share("RoCE 1600 Gb/s per node (8x200)", 8) == 25e9);
@@ -231,6 +385,20 @@ TEST_CASE("a network's rate is a device's share of what the row states", "[train
   CHECK(share("1x Ethernet 100Gb/Sec, 8x NVIDIA Quantum-2 CX7 InfiniBand (400Gb/s)", 8) == 50e9);
   CHECK(share("4x ConnectX-8 IB XDR 800 Gb/s", 4) == 100e9);
   CHECK(share("NVLink + 8x400G InfiniBand (DeepEP)", 8) == 50e9);
+  CHECK(share("50 GB/s per GPU", 8) == 50e9);
+  CHECK(share("400 GB/s", 8) == 50e9);
+  CHECK(share("4x HDR200", 8) == 12.5e9);
+  CHECK(share("NDR400", 8) == 50e9);
+  CHECK(share("1x HDR IB", 8) == 25e9 / 8);
+  CHECK(share("EFA 3200 Gbps", 8) == 50e9);
+  CHECK(share("100 GbE", 8) == 12.5e9 / 8);
+  CHECK(share("10 Gbit Ethernet", 8) == 1.25e9 / 8);
+  CHECK(share("Spectrum-X 400GbE", 8) == 50e9);
+  CHECK(share("InfiniBand (4 NICs x 200 Gb/s)", 8) == 12.5e9);
+  CHECK(share("eight 400-gigabit NICs", 8) == 50e9);
+  CHECK(network_share("100 GbE", 8)->assumed_of_node);
+  CHECK_FALSE(network_share("100 GbE per node", 8)->assumed_of_node);
+  CHECK(share("8x H100 80 GB", 8) == 0);
   CHECK(share("InfiniBand HDR (DGX A100)", 8) == 0);
   CHECK(share("ROCE2; Data bandwidth for GPU-PCIe: 504 GB/s; PCIe-NIC: 500 GB/s", 8) == 0);
   CHECK(share("not stated", 8) == 0);
@@ -402,8 +570,43 @@ TEST_CASE("a precision or an optimizer that cannot be expressed is skipped, with
   for (const char* known : {"fp8_e4m3 + bf16", "mxfp8-cublas", "mixed", "half", ""}) CHECK(skip(known, "") == "");
 }
 
+TEST_CASE("products run in the format of what is multiplied, not of what is kept", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.measured = {};
+  row.measured.iteration_time_s = 100;  // in fp32, too
+  for (const auto& [said, format] : {std::pair{"fp32 master weights, bf16 compute", "bf16"},
+                                     {"fp32 params, bf16 autocast", "bf16"},
+                                     {"fp32 (TF32 matmuls)", "tf32"},
+                                     {"fp32", "fp32"},
+                                     {"bf16 (no fp8)", "bf16"},
+                                     {"bf16, fp32 gradient accumulation", "bf16"},
+                                     {"bf16, gradients accumulated in fp32", "bf16"},
+                                     {"bf16 + fp8 FSDP all-gather", "bf16"},
+                                     {"fp8 e4m3 matmuls, bf16 params", "fp8"},
+                                     {"pure bf16 weights, gradients and AdamW states", "bf16"}}) {
+    INFO(said);
+    row.precision = said;
+    CHECK(training_case(row, devices_once()).plan.precision.name() == format);
+  }
+  row.precision = "half precision";
+  CHECK(training_case(row, devices_once()).plan.precision.name() == "fp16");
+}
+
+TEST_CASE("a step that fp32 cannot take ran in TF32", "[training-case]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.precision = "fp32";
+  // 8 x 19.5e12 FLOP/s in fp32, 8 x 156e12 in TF32; 6 x 124e6 FLOPs for each of 524288 tokens take 2.5 s of the former.
+  row.measured = {};
+  row.measured.iteration_time_s = 5;
+  CHECK(training_case(row, devices_once()).plan.precision.name() == "fp32");
+  row.measured.iteration_time_s = 1;
+  CHECK(training_case(row, devices_once()).plan.precision.name() == "tf32");
+}
+
 TEST_CASE("formats are read by any of their names, and assumed where none is named", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.measured = {};
+  row.measured.iteration_time_s = 100;  // in fp32, too
   const auto read = [&](const char* precision) {
     row.precision = precision;
     return training_case(row, devices_once());

@@ -126,7 +126,14 @@ TEST_CASE("An engine that sums in fp16 multiplies faster on GeForce cards alone"
   };
   CHECK(share("rtx-4090", "exllama") > 1.2 * share("rtx-4090", "gpt-fast"));
   CHECK(share("rtx-4090", "exllama") <= 1);
-  CHECK(share("a100-sxm-80gb", "exllama") == share("a100-sxm-80gb", "gpt-fast"));
+  for (const char* whole_rate : {"a100-sxm-80gb", "rtx-4000-ada", "rtx-5000-ada", "rtx-6000-ada"})
+    CHECK(share(whole_rate, "exllama") == share(whole_rate, "gpt-fast"));
+  HardwareCard laptop = load_hardware("rtx-4080");
+  laptop.name = "RTX 4080 Laptop";
+  const auto of_laptop = [&](const char* engine) {
+    return Device::of(under(laptop, engine, short_plan()).device.achieved.matmul, dtypes::bf16);
+  };
+  CHECK(of_laptop("exllama") > 1.2 * of_laptop("gpt-fast"));
 }
 
 TEST_CASE("Weights that are widened before they are multiplied cost a share of the rate", "[inference-estimator]") {

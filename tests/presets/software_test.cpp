@@ -123,6 +123,23 @@ TEST_CASE("A device's architecture chooses what it reaches", "[software]") {
   CHECK(silicon_of(load_hardware("mi300x")) == Silicon::other);
 }
 
+TEST_CASE("No kernel of attention is slower than an older one on the same device", "[software]") {
+  TrainingParameters fast_first = training_estimator().parameters;
+  fast_first.values()[static_cast<std::size_t>(TrainingParameter::flash_1)] = 0.6;
+  for (const TrainingParameters& p : {training_estimator().parameters, fast_first})
+    for (const char* device : {"v100-sxm2-32gb", "a100-sxm-80gb", "h100-sxm-80gb", "b200-sxm-180gb", "rtx-4090"}) {
+      INFO(device);
+      const auto rate = [&](CoreKernel core) {
+        TrainingStack stack = *load_software("torch-fsdp").training;
+        stack.core = core;
+        const Achieved a = training_rates(p, load_hardware(device), stack);
+        return Device::of(a.flash, dtypes::fp16).forward.value;
+      };
+      CHECK(rate(CoreKernel::flash_1) <= rate(CoreKernel::flash_2));
+      CHECK(rate(CoreKernel::flash_2) <= rate(CoreKernel::vendor));
+    }
+}
+
 TEST_CASE("No estimate is below its bound, on any device and under any software", "[software]") {
   const Arch arch = load_model("llama-3.2-1b").arch;
   Plan plan;

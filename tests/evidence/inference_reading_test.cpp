@@ -1,0 +1,242 @@
+// Rows of inference whose words and keys the published rows do not have.
+
+#include "calc/infer.hpp"
+#include "evidence/case_memory.hpp"
+#include "evidence/format_name.hpp"
+#include "evidence/inference_case.hpp"
+#include "evidence/inference_stack.hpp"
+#include "evidence/inference_times.hpp"
+#include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+InferenceRow llama_row() {
+  return row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
+}
+InferenceCase read(const InferenceRow& row) { return inference_case(row, devices_once()); }
+
+Figure figure(FigureKind quantity, Statistic statistic = Statistic::mean) {
+  Figure f;
+  f.quantity = quantity;
+  f.statistic = statistic;
+  return f;
+}
+double seconds_of(const InferenceCase& c, const Figure& f) {
+  return *InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
+}
+
+/// A row of one object of requests and one of measurements, on one L40S.
+InferenceRow row_of(const std::string& engine, const std::string& batch, const std::string& measured) {
+  return read_measurements(R"([{"id": "i", "source": {"title": "s"}, "model": {"arch": {"layers": 32, "hidden": 4096,
+    "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256}}, "quantization": {"weights": "bf16", "kv": "fp16"},
+    "hardware": {"accelerator": "NVIDIA L40S", "count": 1}, "engine": ")" +
+                               engine + R"(", "batch": )" + batch + R"(, "measured": )" + measured + "}]",
+                           "f")
+      .inference.at(0);
+}
+
+double memory_of(const InferenceRow& row) {
+  const InferenceCase c = read(row);
+  REQUIRE(c.skip == "");
+  return *predicted_memory(c, c.figures.at(0));
+}
+
+}  // namespace
+
+TEST_CASE("formats of weights are told by all their names", "[inference-reading]") {
+  const auto format = [](const char* weights) { return formats_of(weights, "bf16", "bf16", dtypes::bf16); };
+  for (const auto& [said, name] : {std::pair{"bfloat16", "bf16"},
+                                   {"float16", "fp16"},
+                                   {"half", "fp16"},
+                                   {"none", "bf16"},
+                                   {"unquantized", "bf16"},
+                                   {"16-bit", "bf16"},
+                                   {"q4f16_1", "int4-g32"},
+                                   {"FP4", "nvfp4"},
+                                   {"Q8", "q8_0"},
+                                   {"Q4-K-M", "q4_1"},
+                                   {"W4A8 (fp8 act)", "int4"},
+                                   {"W8A8 (fp8)", "fp8"},
+                                   {"W8A16", "int8-row"},
+                                   {"e4m3", "fp8"},
+                                   {"IQ3_M", "iq3_s"},
+                                   {"int3", "gptq-3bit"},
+                                   {"bitsandbytes", "nf4"}}) {
+    INFO(said);
+    const FormatsSaid f = format(said);
+    REQUIRE(f.skip == "");
+    CHECK(f.weights[Component::mlp].name() == name);
+    CHECK_FALSE(f.weighty);
+  }
+  for (const char* open : {"auto", "not stated", "n/a", "", "default"}) {
+    INFO(open);
+    CHECK(format(open).skip == "");
+    CHECK(format(open).weighty);
+    CHECK(leaves_format_open(open));
+  }
+}
+
+TEST_CASE("formats of activations and of the cache are told by all their names", "[inference-reading]") {
+  const auto products = [](const char* weights, const char* said) {
+    return std::string(formats_of(weights, "", said, dtypes::bf16).precision.name());
+  };
+  CHECK(products("bf16", "bfloat16") == "bf16");
+  CHECK(products("fp16", "float16") == "fp16");
+  CHECK(products("nvfp4", "FP4") == "nvfp4");
+  CHECK(products("W8A8", "") == "int8");
+  CHECK(products("bf16", "8-bit") == "int8");
+  CHECK(products("W4A8 (fp8 act)", "not stated") == "fp8");
+  CHECK(products("bf16", "auto") == "bf16");
+  const auto cache = [](const char* said) {
+    const FormatsSaid f = formats_of("bf16", said, "bf16", dtypes::bf16);
+    CHECK_FALSE(f.weighty);
+    return std::string(f.cache.name());
+  };
+  CHECK(cache("auto") == "bf16");
+  CHECK(cache("fp8_e4m3") == "fp8");
+  CHECK(cache("e5m2") == "fp8");
+  CHECK(cache("8-bit") == "int8");
+  CHECK(cache("KV8") == "int8");
+}
+
+TEST_CASE("a checkpoint's name tells the format where the row leaves it open", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  row.weights = "auto";
+  row.model.name = "Llama-3.1-8B-Instruct-AWQ";
+  CHECK(read(row).plan.weight_precision[Component::mlp].name() == "awq");
+  row.weights = "bf16";
+  CHECK(read(row).plan.weight_precision[Component::mlp].name() == "bf16");
+}
+
+TEST_CASE("a device without fp16 multiplies in its own format, which is said", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  row.weights = row.activations = row.kv = "fp16";
+  row.hardware = {};
+  row.hardware.accelerator = "TPU v5p";
+  const InferenceCase c = read(row);
+  REQUIRE(c.skip == "");
+  CHECK(c.cluster().device.peak(dtypes::fp16).value == 0);
+  CHECK(c.plan.precision.name() == "bf16");
+  CHECK_THAT(c.assumed, Catch::VectorContains(std::string("products in bf16: TPU v5p does not multiply in fp16")));
+}
+
+TEST_CASE("prompt and answer are together as long as the sequence", "[inference-reading]") {
+  const std::string time = R"({"e2e_latency_ms": 7000})";
+  const InferenceCase answer = read(row_of("vLLM", R"({"batch": 1, "input_len": 128, "total_len": 1024})", time));
+  CHECK((answer.prompt == 128 && answer.generate == 896));
+  const InferenceCase prompt = read(row_of("vLLM", R"({"batch": 1, "output_len": 128, "total_len": 1024})", time));
+  CHECK((prompt.prompt == 896 && prompt.generate == 128));
+}
+
+TEST_CASE("a prompt behind a cached context sees it, and so do whole answers", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  row.batch.kind = "static";
+  row.batch.batch = 1;
+  row.batch.input_len = 512;
+  const InferenceCase empty = read(row);
+  row.batch.cached_context = 32768;
+  const InferenceCase deep = read(row);
+  for (const FigureKind q : {FigureKind::first_token, FigureKind::whole_time})
+    CHECK(seconds_of(deep, figure(q)) > seconds_of(empty, figure(q)));
+  // The last 512 of 33280 tokens: attention of the whole less that of the first 32768, but weights are read once.
+  const auto prompt = [&](Count tokens) {
+    Plan plan = empty.plan;
+    plan.prompt = tokens;
+    return prefill(empty.arch, plan, empty.layout, empty.cluster(), tokens).estimate.total().value;
+  };
+  CHECK(seconds_of(deep, figure(FigureKind::prefill_time)) == Approx(prompt(33280) - prompt(32768)).epsilon(0.05));
+}
+
+TEST_CASE("a percentile and a minimum of many requests are no mean", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  row.batch.kind = "concurrency";
+  row.batch.batch = 64;
+  const InferenceCase c = read(row);
+  const auto first = [&](Statistic s) { return seconds_of(c, figure(FigureKind::first_token, s)); };
+  CHECK(first(Statistic::least) < first(Statistic::mean));
+  CHECK(first(Statistic::p99) > first(Statistic::mean));
+  CHECK(seconds_of(c, figure(FigureKind::whole_time, Statistic::p99)) > seconds_of(c, figure(FigureKind::whole_time)));
+  const InferenceCase keyed = read(row_of("vLLM", R"({"kind": "concurrency", "batch": 8, "input_len": 512,
+    "output_len": 64})",
+                                          R"({"e2e_latency_p99_ms": 9000, "ttft_min_ms": 50})"));
+  REQUIRE(keyed.figures.size() == 2);
+  CHECK((keyed.figures[0].statistic == Statistic::least && keyed.figures[1].statistic == Statistic::p99));
+}
+
+TEST_CASE("blocks of the cache have the engine's size where the row states none", "[inference-reading]") {
+  const std::string capacity = R"({"kind": "capacity", "max_model_len": 8192})";
+  const InferenceCase open = read(row_of("vLLM 0.6.3", capacity, R"({"kv_blocks": 9000})"));
+  CHECK(open.figures.at(0).value == 16 * 9000.0);
+  CHECK(open.input_assumed);
+  const InferenceCase stated = read(row_of("vLLM 0.6.3", capacity, R"({"kv_blocks": 9000, "kv_block_size": 32})"));
+  CHECK(stated.figures.at(0).value == 32 * 9000.0);
+  CHECK_FALSE(stated.input_assumed);
+}
+
+TEST_CASE("a cache outside of a pool is that of the context", "[inference-reading]") {
+  const std::string context = R"({"kind": "capacity", "batch": 1, "max_context": 8192})";
+  // 32 layers x 8 heads x 128 numbers x 2 bytes, keys and values: 128 KiB a token
+  CHECK(memory_of(row_of("llama.cpp", context, R"({"kv_mib_total": 1024})")) == 8192.0 * 0x1p17);
+  CHECK(memory_of(row_of("llama.cpp", context, R"({"k_size_gb": 0.5})")) == 4096.0 * 0x1p17);
+  CHECK(memory_of(row_of("llama.cpp", context, R"({"v_size_gb": 0.5})")) == 4096.0 * 0x1p17);
+  const std::string small = R"({"kind": "capacity", "batch": 1, "max_context": 1024})";
+  CHECK(memory_of(row_of("llama.cpp", context, R"({"memory_gb": 17})")) -
+            memory_of(row_of("llama.cpp", small, R"({"memory_gb": 17})")) ==
+        7168.0 * 0x1p17);
+}
+
+TEST_CASE("keys of a pool are half of it", "[inference-reading]") {
+  const std::string capacity = R"({"kind": "capacity", "max_model_len": 8192})";
+  const double whole = memory_of(row_of("SGLang 0.4", capacity, R"({"kv_gib_per_gpu": 20})"));
+  CHECK(memory_of(row_of("SGLang 0.4", capacity, R"({"k_size_gb": 10})")) == Approx(whole / 2));
+  // SGLang's log divides by 2^30.
+  CHECK(read(row_of("SGLang 0.4", capacity, R"({"k_size_gb": 10})")).figures.at(0).value == 10 * 0x1p30);
+}
+
+TEST_CASE("ranks that a row does not state are replicas beside stated ones, else they cut the model",
+          "[inference-reading]") {
+  InferenceRow row = llama_row();
+  row.hardware.count = 8;
+  row.tp = 4;
+  row.pp = row.dp = row.ep = std::nullopt;
+  const InferenceCase replicas_left = read(row);
+  CHECK((replicas_left.layout.tp == 4 && replicas_left.layout.dp == 2 && replicas_left.input_assumed));
+  row.tp = std::nullopt;
+  CHECK(read(row).layout.tp == 8);
+  row.engine = "llama.cpp";
+  CHECK(read(row).layout.pp == 8);
+}
+
+TEST_CASE("a batch is of all devices, of each, or of each replica", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  row.hardware.count = 8;
+  row.tp = 2;
+  row.dp = 4;
+  row.batch.batch = 16;
+  for (const auto& [scope, all] : {std::pair{"engine", 16.0},
+                                   {"global", 16.0},
+                                   {"per rank", 64.0},
+                                   {"per replica", 64.0},
+                                   {"per DP rank", 64.0},
+                                   {"per GPU", 128.0}}) {
+    INFO(scope);
+    row.batch.scope = scope;
+    CHECK(read(row).batch == all);
+  }
+}
+
+TEST_CASE("notes of inference that deny something do not say it", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  for (const char* note :
+       {"no speculative decoding", "speculative decoding off", "without draft model", "LoRA adapters disabled"}) {
+    INFO(note);
+    row.notes = note;
+    CHECK(read(row).skip == "");
+  }
+  row.notes = "with speculative decoding";
+  CHECK(read(row).skip == "decoding is speculative");
+}
