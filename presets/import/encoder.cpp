@@ -177,10 +177,14 @@ bool names_encoder_alone(const Config& c) {
 }
 
 bool names_labels(const Config& c) {
-  static constexpr std::array<std::string_view, 8> words{"SequenceClassification", "TokenClassification",
-                                                         "QuestionAnswering",      "RewardModel",
-                                                         "ForReward",              "Classifier",
-                                                         "ForScore",               "ForRanking"};
+  static constexpr std::array<std::string_view, 8> words{"SequenceClassification",
+                                                         "TokenClassification",
+                                                         "QuestionAnswering",
+                                                         "RewardModel",
+                                                         "ForReward",
+                                                         "Classifier",
+                                                         "ForScore",
+                                                         "ForRanking"};
   const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
   return !named.empty() && std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return named.front().find(word) != std::string::npos;
