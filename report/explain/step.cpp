@@ -117,8 +117,8 @@ Formula step_time(S s, bool bound) {
   add_gradient_exchange(s, bound, f);
   return f;
 }
-Formula work(S s, Part p, const char* estimated, const char* path) {
-  if (has_software(s)) return estimated_part(s, estimated, path);
+Formula work(S s, Part p, const char* expression, const char* path) {
+  if (has_software(s)) return estimated_part(s, expression, path);
   return work_time(s, training_pass(s.plan()), p, repeats(s));
 }
 Formula launches(S s, const char* path) {
