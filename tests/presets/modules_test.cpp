@@ -72,7 +72,7 @@ TEST_CASE("names of towers and of MTP's modules pick nothing of the language mod
 TEST_CASE("a composite's prefix changes nothing in names, patterns and expressions", "[quantized]") {
   for (const std::string prefix : {"", "model.", "language_model.", "language_model.model.", "model.language_model."})
     for (const std::string& pattern : {prefix + "layers.0.mlp", prefix + "layers.0.", prefix + "layers.0.mlp*",
-                                      "re:" + prefix + "layers\\.0\\.mlp.*"}) {
+                                       "re:" + prefix + "layers\\.0\\.mlp.*"}) {
       INFO(pattern);
       const import::Modules some({pattern});
       CHECK(some.contain("layers.0.mlp.up_proj"));
