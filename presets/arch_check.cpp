@@ -293,7 +293,7 @@ void check_streams(const Arch& a, const Check& check) {
 /// A first layer without a norm before its mixer.
 void check_first_norm(const Arch& a, const Check& check) {
   if (a.first_norm) return;
-  const LayerKind& first = layer_kinds(a).kinds[0];
+  const LayerKind first = layer_kinds(a).kinds[0];
   const bool before = a.norm_placement == NormPlacement::pre || a.norm_placement == NormPlacement::both;
   check.that(a.block == BlockKind::serial && before && a.streams == 1 && a.residual_block == 0 && a.mtp.modules == 0 &&
                  !a.mixer(first.mixer).is_empty(),

@@ -142,7 +142,7 @@ TEST_CASE("Two copies of the model in DualPipe sum their gradients", "[cluster][
   CHECK(sent(a, plan(1, 8, l), l, Part::dp) == Approx(4 * held).epsilon(1e-12));
   const Layout sharded{.pp = 4, .chunks = 2, .dp = 2, .zero = Zero::optimizer, .schedule = Schedule::dualpipe};
   CHECK(sent(a, plan(1, 8, sharded), sharded, Part::dp) <
-        sent(a, plan(1, 8, l), {.pp = 4, .chunks = 2, .dp = 2, .schedule = Schedule::dualpipe}, Part::dp));
+        sent(a, plan(1, 8, sharded), {.pp = 4, .chunks = 2, .dp = 2, .schedule = Schedule::dualpipe}, Part::dp));
 }
 
 TEST_CASE("Tensor-parallel bytes of a layer are the textbook's", "[cluster][bytes]") {
