@@ -76,8 +76,7 @@ class Pricer {
   /// Prices a segment. `holds`: its operators are those whose weights are stored.
   void add(const Segment& s, bool holds) {
     holds_ = holds;
-    prices_.rows.push_back({.segment = s.kind, .layers = s.repeats, .backward = s.backward, .mtp = s.mtp});
-    LayerPrice& row = prices_.rows.back();
+    LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats, .backward = s.backward, .mtp = s.mtp});
     const bool uncut = &s.whole == &s.ops;
     for (const Op& op : s.ops)
       if (!is_aside(op)) price(row, s.ops, op, uncut);

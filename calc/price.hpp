@@ -123,9 +123,32 @@ struct LayerPrice {
 /// The most rows: of the kinds of layer, the embedding, the head, and the three parts of a module.
 inline constexpr std::size_t most_rows = most_kinds + 5;
 
-/// A model under a plan and a layout: rows in the order of the model.
+/// Rows in the order of the model: in place up to a usual number, on the heap beyond it (Nemotron-NAS has a kind of
+/// layer for each width of its MLPs).
+class PriceRows {
+ public:
+  LayerPrice& push(const LayerPrice& row) {
+    if (many_.empty() && few_.size() < few_.capacity) return few_.push(row);
+    if (many_.empty()) many_.assign(few_.begin(), few_.end());
+    return many_.emplace_back(row);
+  }
+  std::size_t size() const { return many_.empty() ? few_.size() : many_.size(); }
+  bool empty() const { return size() == 0; }
+  const LayerPrice* begin() const { return many_.empty() ? few_.begin() : many_.data(); }
+  const LayerPrice* end() const { return begin() + size(); }
+  LayerPrice* begin() { return many_.empty() ? few_.begin() : many_.data(); }
+  LayerPrice* end() { return begin() + size(); }
+  const LayerPrice& operator[](std::size_t i) const { return begin()[i]; }
+  LayerPrice& operator[](std::size_t i) { return begin()[i]; }
+
+ private:
+  InPlace<LayerPrice, 24> few_;
+  std::vector<LayerPrice> many_;  // all of them, or none
+};
+
+/// A model under a plan and a layout.
 struct Prices {
-  std::vector<LayerPrice> rows;
+  PriceRows rows;
   LayerKinds kinds;
   WholeFlops whole;        ///< of all layers
   ComponentBytes weights;  ///< of all layers of the rank, in the components' formats
@@ -135,7 +158,7 @@ struct Prices {
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
   const LayerPrice& head() const { return rows[1 + kinds.size]; }
   /// A module's input, layer and head; nothing where the plan has no modules. They lie with the head.
-  std::span<const LayerPrice> mtp() const { return std::span(rows).subspan(2 + kinds.size); }
+  std::span<const LayerPrice> mtp() const { return {rows.begin() + 2 + kinds.size, rows.end()}; }
 };
 
 /// Prices of one micro-batch of training.

@@ -112,7 +112,7 @@ template <typename F>
 void for_each_row_of(const StepRun& s, const RowTimes& rows, Count rank, const F& f) {
   for (Count i = 0; i < s.pipeline.chunks; ++i)
     for_each_row(s.prices, s.estimate.partition[model_chunk(s.pipeline, rank, i)], [&](const LayerPrice& row, Count n) {
-      f(row, rows.rows[static_cast<std::size_t>(&row - s.prices.rows.data())], n);
+      f(row, rows.rows[static_cast<std::size_t>(&row - s.prices.rows.begin())], n);
     });
 }
 

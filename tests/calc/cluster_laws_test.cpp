@@ -182,7 +182,7 @@ TEST_CASE("A step takes as long as its gathers and sums of data-parallel ranks k
       double gathered = 0, reduced = 0;
       for (Count local = 0; local < p.chunks; ++local)
         for_each_row(prices, e.partition[model_chunk(p, r, local)], [&](const LayerPrice& row, Count n) {
-          const RowTime& t = rows.rows[static_cast<std::size_t>(&row - prices.rows.data())];
+          const RowTime& t = rows.rows[static_cast<std::size_t>(&row - prices.rows.begin())];
           gathered += static_cast<double>(n) * t.gather.value;
           reduced += static_cast<double>(n) * t.reduce.value;
         });

@@ -72,7 +72,7 @@ double unpaired(const ClusterCase& c, const Prices& prices, const Partition& par
   for (Count r = 0; r < p.ranks; ++r)
     for (Count i = 0; i < p.chunks; ++i)
       for_each_row(prices, partition[model_chunk(p, r, i)], [&](const LayerPrice& row, Count n) {
-        const RowTime& t = rows.rows[static_cast<std::size_t>(&row - prices.rows.data())];
+        const RowTime& t = rows.rows[static_cast<std::size_t>(&row - prices.rows.begin())];
         all += static_cast<double>(n) * (t.forward[Part::ep] + t.backward_input[Part::ep]).value;
       });
   return static_cast<double>(micro_batches_per_direction(p)) * all / static_cast<double>(p.ranks);
