@@ -67,7 +67,7 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// What meets on a level that joins `joined` devices, in parts of `size` devices.
+/// The parts of `size` devices that a level of `joined` devices joins, for the group that has the worst ones.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
   for (Count begin = g.base / joined * joined; begin <= g.last(); begin += joined)
@@ -128,8 +128,8 @@ class Groups {
     return r;
   }
 
-  /// Of groups whose ranks alternate on neighbouring devices, those that can lie differently: one, where no border of a
-  /// node lies between neighbours.
+  /// Groups whose ranks alternate on neighbouring devices lie alike where no border of a node separates neighbours: one
+  /// of them is enough. Elsewhere every one of them is looked at.
   Count differing() const {
     const Count stride = lines_.inner.stride;
     const auto whole = [&](Count n) { return n == devices_ || n % stride == 0 || stride % n == 0; };

@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// What meets on one level: parts of a group. What the level inside joins is one part; on the innermost level a rank
-/// is.
+/// The parts of a group that one level of links joins. A part is the ranks that the next level inside joins; on the
+/// innermost level it is a single rank.
 struct Meeting {
   Count parts = 1;   ///< that the level joins; 1: the level has nothing to do
   Count fewest = 1;  ///< ranks of the part that has the fewest

@@ -19,7 +19,7 @@ bool says_adapters(const std::string& text) {
       {"lora", "qlora", "dora", "rslora", "low rank adapter", "low rank adapters", "low rank adaptation"});
 }
 
-/// What a row says of this very run, key by key.
+/// The texts in which a row describes its own run, one per key.
 std::vector<const std::string*> own_texts(const TrainingRow& row) {
   return {&row.adapters,         &row.precision, &row.scope,      &row.optimizer,
           &row.parallelism.note, &row.notes,     &row.model.name, &row.software};

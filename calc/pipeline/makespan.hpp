@@ -32,8 +32,8 @@ class MakespanRoom {
 
  private:
   friend class PipelineRun;
-  /// What the micro-batches of a chunk do in one direction: forwards, or gradients of inputs. The ends of the last ones
-  /// are kept: of all that another chunk has not used yet.
+  /// The slots of a chunk in one direction: its forwards, or its gradients of inputs. A slot's end time is kept until
+  /// the next chunk has used it.
   struct Flow {
     double& end(Count micro_batch) const { return ends[micro_batch & kept]; }
     const Flow* from = nullptr;  ///< whose results it takes

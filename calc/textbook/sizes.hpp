@@ -22,7 +22,7 @@ struct LayerCounts {
 };
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0);
 
-/// What stands behind L_ and F_ for the layers with each of Arch::mlps and for its width.
+/// One letter for each of Arch::mlps: L_x is the number of its layers, F_x its width.
 inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
 static_assert(mlp_letters.size() == most_mlps);
 

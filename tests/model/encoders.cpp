@@ -122,16 +122,19 @@ std::vector<Variant> encoder_decoder_variants() {
   return all;
 }
 
-}  // namespace
-
-std::vector<Variant> encoder_variants() {
-  std::vector<Variant> all;
-  const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
+/// Variants of tiny BERT that generate nothing.
+class EncoderList {
+ public:
+  void operator()(const char* name, void (*change)(Arch&, Plan&)) {
     Variant v{name, tiny_bert(), tiny_plan()};
     v.plan.generate = 0;
     change(v.arch, v.plan);
     all.push_back(std::move(v));
-  };
+  }
+  std::vector<Variant> all;
+};
+
+void add_bert(EncoderList& add) {
   add("BERT", [](Arch&, Plan&) {});
   add("BERT, naive, dropout", [](Arch&, Plan& p) { p.attention = AttentionImpl::naive, p.dropout = true; });
   add("BERT's pooler alone, selective", [](Arch& a, Plan& p) {
@@ -178,6 +181,10 @@ std::vector<Variant> encoder_variants() {
     a.tied_head = false;
     p.recompute = Recompute::full;
   });
+}
+
+/// Windows on both sides and no norm before the first mixer, and decoders that share a part of that.
+void add_modernbert(EncoderList& add) {
   add("ModernBERT", [](Arch& a, Plan&) { a = tiny_modernbert(); });
   add("ModernBERT, naive, dropout", [](Arch& a, Plan& p) {
     a = tiny_modernbert();
@@ -201,8 +208,16 @@ std::vector<Variant> encoder_variants() {
     a.tied_head = false;
     p.recompute = Recompute::selective;
   });
-  for (Variant& v : encoder_decoder_variants()) all.push_back(std::move(v));
-  return all;
+}
+
+}  // namespace
+
+std::vector<Variant> encoder_variants() {
+  EncoderList list;
+  add_bert(list);
+  add_modernbert(list);
+  for (Variant& v : encoder_decoder_variants()) list.all.push_back(std::move(v));
+  return std::move(list.all);
 }
 
 }  // namespace llmcalc::test
