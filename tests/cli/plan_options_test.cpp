@@ -7,47 +7,38 @@
 
 using namespace llmcalc;
 
-namespace {
-
-/// The refusal; a slow machine shows progress before it.
-std::string sentence(const std::string& words) {
-  const test::Ran r = test::llmcalc(words);
-  CHECK(r.code == 2);
-  return r.err.substr(std::min(r.err.find("llmcalc: "), r.err.size()));
-}
-
-}  // namespace
+using test::refusal_in;
 
 TEST_CASE("degrees that cannot be are refused with what can be", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
-  CHECK(sentence(llama + "--tp 5") ==
+  CHECK(refusal_in(llama + "--tp 5") ==
         "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs give --tp 1, 2, 4 or 8\n");
-  CHECK(sentence(llama + "--tp 128").find("on 8 GPUs give --tp 1, 2, 4 or 8") != std::string::npos);
-  CHECK(sentence(llama + "--pp 3").find("on 8 GPUs give --pp 1, 2, 4 or 8") != std::string::npos);
-  CHECK(sentence("plan train mixtral-8x7b --hardware h100 --gpus 8 --ep 3") ==
+  CHECK(refusal_in(llama + "--tp 128").find("on 8 GPUs give --tp 1, 2, 4 or 8") != std::string::npos);
+  CHECK(refusal_in(llama + "--pp 3").find("on 8 GPUs give --pp 1, 2, 4 or 8") != std::string::npos);
+  CHECK(refusal_in("plan train mixtral-8x7b --hardware h100 --gpus 8 --ep 3") ==
         "llmcalc: --ep 3 does not divide the 8 experts of mixtral-8x7b; on 8 GPUs give --ep 1, 2, 4 or 8\n");
   for (const char* schedule : {"dualpipe", "gpipe"})
-    CHECK(sentence(llama + "--pp 2 --schedule " + schedule)
+    CHECK(refusal_in(llama + "--pp 2 --schedule " + schedule)
               .find(std::string("--schedule ") + schedule + " is not searched; give 1f1b, interleaved, ") !=
           std::string::npos);
   test::write_file(test::scratch() + "/node.json", R"({"name": "node", "memory": {"capacity": "80 GiB",
     "bandwidth": "2 TB/s"}, "matmul": {"bf16": "300 TFLOP/s"}, "link": {"ranks": 8, "bandwidth": "450 GB/s"},
     "source": "a test"})");
   const std::string node = "plan train llama-3.1-8b --hardware " + test::scratch() + "/node.json --top 1 ";
-  CHECK(sentence(node + "--gpus 16") ==
+  CHECK(refusal_in(node + "--gpus 16") ==
         "llmcalc: node states no link that joins 16 devices; give --gpus 8, or a hardware file that states one\n");
   CHECK_FALSE(test::ask(node + "--gpus 8")["plans"].empty());
-  CHECK(sentence(llama + "--chunks 40").find("on 8 GPUs give --chunks 1, 2, 4, 8 or 16") != std::string::npos);
-  CHECK(sentence(llama + "--ep 2") ==
+  CHECK(refusal_in(llama + "--chunks 40").find("on 8 GPUs give --chunks 1, 2, 4, 8 or 16") != std::string::npos);
+  CHECK(refusal_in(llama + "--ep 2") ==
         "llmcalc: --ep is for models with experts, and this one has none; leave it out\n");
-  CHECK(sentence(llama + "--top 5000") == "llmcalc: --top 5000: a search keeps the best 1000; give at most that\n");
+  CHECK(refusal_in(llama + "--top 5000") == "llmcalc: --top 5000: a search keeps the best 1000; give at most that\n");
 }
 
 TEST_CASE("shards over a part of the ranks are those of every plan, or refused", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
-  CHECK(sentence(llama + "--hsdp 3") ==
+  CHECK(refusal_in(llama + "--hsdp 3") ==
         "llmcalc: --hsdp 3: no plan on 8 GPUs shards states over 3 ranks; give 2, 4 or 8\n");
-  CHECK(sentence(llama + "--hsdp 4 --zero 0").find("shards states over 4 ranks; leave it out") != std::string::npos);
+  CHECK(refusal_in(llama + "--hsdp 4 --zero 0").find("shards states over 4 ranks; leave it out") != std::string::npos);
   for (const json::Value& plan : test::ask(llama + "--hsdp 4 --top 5")["plans"]) CHECK(plan["layout"]["zero"] != 0);
 }
 

@@ -14,12 +14,7 @@ namespace {
 
 const char* const mixtral = "plan train mixtral-8x7b --hardware h100 --gpus 16 --global-batch 64 --seq 2048";
 
-/// The refusal; a slow machine shows progress before it.
-std::string sentence(const std::string& words) {
-  const test::Ran r = test::llmcalc(words);
-  CHECK(r.code == 2);
-  return r.err.substr(std::min(r.err.find("llmcalc: "), r.err.size()));
-}
+using test::refusal_in;
 
 }  // namespace
 
@@ -94,13 +89,13 @@ TEST_CASE("a search that is interrupted prints what it found", "[plan][cli]") {
 }
 
 TEST_CASE("a search that lacks something says what", "[plan][cli]") {
-  CHECK(sentence("plan train gpt2 --hardware h100") ==
+  CHECK(refusal_in("plan train gpt2 --hardware h100") ==
         "llmcalc: 'llmcalc plan train' needs --gpus N, the GPUs to plan for\n");
-  CHECK(sentence("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
-  CHECK(sentence("plan tune gpt2 --hardware h100 --gpus 8").find("plans training or serving") != std::string::npos);
-  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 8 --objective fun") ==
+  CHECK(refusal_in("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
+  CHECK(refusal_in("plan tune gpt2 --hardware h100 --gpus 8").find("plans training or serving") != std::string::npos);
+  CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 8 --objective fun") ==
         "llmcalc: --objective: expected time, cost, energy or memory, got \"fun\"\n");
-  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 8 --top 0").find("--top: expected a positive") !=
+  CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 8 --top 0").find("--top: expected a positive") !=
         std::string::npos);
 }
 
@@ -131,8 +126,8 @@ TEST_CASE("a deadline is kept by the fewest GPUs, or the days that are needed ar
           .get<double>() /
       86400;
   CHECK(fastest < 1);
-  CHECK(sentence(plan + "0.001").find("the fastest takes") != std::string::npos);
-  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 16 --deadline 3") ==
+  CHECK(refusal_in(plan + "0.001").find("the fastest takes") != std::string::npos);
+  CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 16 --deadline 3") ==
         "llmcalc: --deadline needs --tokens D, the tokens that it is for\n");
 }
 
@@ -154,15 +149,16 @@ TEST_CASE("a plan that does not fit is a failure where it must fit", "[plan][cli
 
 TEST_CASE("a search refuses what is wrong in any layout, and options that it ignores", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 ";
-  CHECK(sentence(gpt2 + "--seq 99999") ==
+  CHECK(refusal_in(gpt2 + "--seq 99999") ==
         "llmcalc: --seq 99999 is longer than the 1024 learned positions of gpt-2-124m; give at most 1024\n");
-  CHECK(sentence(gpt2 + "--micro-batch 3").find("is not a multiple of --micro-batch 3") != std::string::npos);
-  CHECK(sentence(gpt2 + "--weight-precision q4_k").find("is for inference") != std::string::npos);
-  CHECK(sentence("plan train gpt2 --hardware v100-sxm2-32gb --gpus 8 --precision fp8").find("has no fp8 matmul peak") !=
-        std::string::npos);
+  CHECK(refusal_in(gpt2 + "--micro-batch 3").find("is not a multiple of --micro-batch 3") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "--weight-precision q4_k").find("is for inference") != std::string::npos);
+  CHECK(
+      refusal_in("plan train gpt2 --hardware v100-sxm2-32gb --gpus 8 --precision fp8").find("has no fp8 matmul peak") !=
+      std::string::npos);
   for (const char* option : {"--dp 8", "--pp 2 --stage-layers 6,6", "--tokens 1T --mfu 0.4", "--tokens 1T --days 3"}) {
     CAPTURE(option);
-    CHECK(sentence(gpt2 + option).find("changes nothing in a search") != std::string::npos);
+    CHECK(refusal_in(gpt2 + option).find("changes nothing in a search") != std::string::npos);
   }
 }
 
@@ -196,12 +192,12 @@ TEST_CASE("the best number of GPUs up to a most is the best of all that were tri
 }
 
 TEST_CASE("a most of GPUs is given alone, and must hold the model", "[plan][cli]") {
-  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 4 --max-gpus 8") ==
+  CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 4 --max-gpus 8") ==
         "llmcalc: --gpus says how many GPUs, and --max-gpus asks how many; give one of them\n");
-  const std::string small = sentence("plan train llama-3.1-405b --hardware h100 --max-gpus 4 --offload none");
+  const std::string small = refusal_in("plan train llama-3.1-405b --hardware h100 --max-gpus 4 --offload none");
   CHECK(small.find("llmcalc: no plan on up to 4 GPUs holds llama-3.1-405b; give ") == 0);
   CHECK((small.find("give --max-gpus ") != std::string::npos || small.find("give more GPUs: ") != std::string::npos));
-  CHECK(sentence("plan train gpt2 --hardware h100 --max-gpus 0").find("--max-gpus: expected a positive") !=
+  CHECK(refusal_in("plan train gpt2 --hardware h100 --max-gpus 0").find("--max-gpus: expected a positive") !=
         std::string::npos);
   const json::Value in_time =
       test::ask("plan train gpt2 --hardware h100 --max-gpus 16 --tokens 100G --deadline 30 --top 1");
@@ -273,15 +269,15 @@ TEST_CASE("what bounds the largest is said", "[plan][cli]") {
 
 TEST_CASE("a question for the largest is refused where it cannot be", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 --largest ";
-  CHECK(sentence(gpt2 + "width") ==
+  CHECK(refusal_in(gpt2 + "width") ==
         "llmcalc: --largest: expected batch, sequence, micro-batch or layers, got \"width\"\n");
-  CHECK(sentence(gpt2 + "sequence --seq 512") ==
+  CHECK(refusal_in(gpt2 + "sequence --seq 512") ==
         "llmcalc: --largest sequence looks for --seq; leave one of them out\n");
-  CHECK(sentence(gpt2 + "batch --global-batch 8").find("looks for --global-batch") != std::string::npos);
-  CHECK(sentence(gpt2 + "micro-batch --micro-batch 8").find("looks for --micro-batch") != std::string::npos);
-  CHECK(sentence(gpt2 + "layers --tokens 1T --deadline 3") ==
+  CHECK(refusal_in(gpt2 + "batch --global-batch 8").find("looks for --global-batch") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "micro-batch --micro-batch 8").find("looks for --micro-batch") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "layers --tokens 1T --deadline 3") ==
         "llmcalc: --largest asks what fits on --gpus N; leave --deadline out\n");
-  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence --offload none")
+  CHECK(refusal_in("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence --offload none")
             .find("llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give ") == 0);
 }
 
@@ -339,22 +335,22 @@ TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan
 
 TEST_CASE("a question for the best hardware is refused where it cannot be", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100,h200 ";
-  CHECK(sentence(gpt2 + "--tokens 1G") ==
+  CHECK(refusal_in(gpt2 + "--tokens 1G") ==
         "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for\n");
-  CHECK(sentence(gpt2 + "--gpus 8").find("add --tokens D") != std::string::npos);
-  CHECK(sentence(gpt2 + "--gpus 8 --max-gpus 8 --tokens 1G").find("give one of them") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "--gpus 8").find("add --tokens D") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "--gpus 8 --max-gpus 8 --tokens 1G").find("give one of them") != std::string::npos);
   for (const char* other : {"--largest layers", "--pareto", "--price 2"})
-    CHECK(sentence(gpt2 + "--gpus 8 --tokens 1G " + other).find("is for one hardware") != std::string::npos);
-  CHECK(sentence(gpt2 + "--gpus 8 --tokens 1G --objective memory").find("is for one hardware") != std::string::npos);
-  CHECK(sentence("plan train gpt2 --hardware any --gpus 8 --tokens 1G --seq 9999").find("--seq 9999 is longer") !=
+    CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G " + other).find("is for one hardware") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G --objective memory").find("is for one hardware") != std::string::npos);
+  CHECK(refusal_in("plan train gpt2 --hardware any --gpus 8 --tokens 1G --seq 9999").find("--seq 9999 is longer") !=
         std::string::npos);
-  CHECK(sentence("plan train gpt2 --hardware h100,foo --gpus 8 --tokens 1G").find("unknown hardware \"foo\"") !=
+  CHECK(refusal_in("plan train gpt2 --hardware h100,foo --gpus 8 --tokens 1G").find("unknown hardware \"foo\"") !=
         std::string::npos);
-  CHECK(sentence("plan train gpt2 --hardware h100,,h200 --gpus 8 --tokens 1G").find("with a comma between") !=
+  CHECK(refusal_in("plan train gpt2 --hardware h100,,h200 --gpus 8 --tokens 1G").find("with a comma between") !=
         std::string::npos);
-  CHECK(sentence("plan train llama-3.1-405b --hardware h100,h200 --gpus 8 --tokens 1G") ==
+  CHECK(refusal_in("plan train llama-3.1-405b --hardware h100,h200 --gpus 8 --tokens 1G") ==
         "llmcalc: no plan on up to 8 GPUs of this hardware holds llama-3.1-405b; give more GPUs\n");
-  CHECK(sentence(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h200-sxm-141gb, takes") !=
+  CHECK(refusal_in(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h200-sxm-141gb, takes") !=
         std::string::npos);
 }
 

@@ -1,5 +1,7 @@
 #include "tests/cli/program.hpp"
 
+#include <algorithm>
+
 #include <fcntl.h>
 #include <pty.h>
 #include <spawn.h>
@@ -132,6 +134,12 @@ json::Value ask(const std::string& arguments) {
   INFO("llmcalc " << arguments << "\n" << r.err);
   REQUIRE(r.code == 0);
   return json::parse(r.out, "the report");
+}
+
+std::string refusal_in(const std::string& arguments) {
+  const Ran r = llmcalc(arguments);
+  CHECK(r.code == 2);
+  return r.err.substr(std::min(r.err.find("llmcalc: "), r.err.size()));
 }
 
 void refused(const std::string& arguments, const std::string& sentence) {

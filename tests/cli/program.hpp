@@ -26,6 +26,8 @@ Ran llmcalc(const std::string& arguments, const Shell& shell = {});
 
 /// Exit code 2, this one sentence on stderr, nothing on stdout; fails the test otherwise.
 void refused(const std::string& arguments, const std::string& sentence);
+/// The sentence of a refusal, with exit code 2, behind progress that a slow machine may show.
+std::string refusal_in(const std::string& arguments);
 
 /// The same without a shell, with these signals, one right after the other, so long after the program listens to them.
 Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after = {});
