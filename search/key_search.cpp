@@ -73,6 +73,7 @@ void KeySearch::search_stages() {
   now_.schedule = Schedule::one_f_one_b;
   now_.chunks = 1;
   zeros_ = zeros(space_, now_);
+  if (zeros_.empty()) return;
   const auto [at, is_new] = runs_.try_emplace(now_.pp);
   if (is_new) at->second = runs(space_, now_.pp);
   const std::vector<Run>& all = at->second;

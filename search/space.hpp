@@ -124,7 +124,7 @@ struct Run {
   Count chunks = 1;
 };
 std::vector<Run> runs(const Space& space, Count stages);
-/// ZeRO stages of a plan that differ in something.
+/// ZeRO stages of a plan that differ in something; none where it has no ranks to shard over and the space asks for it.
 std::vector<Zero> zeros(const Space& space, const Candidate& c);
 
 /// What a search over this space leaves out, a sentence each.

@@ -226,6 +226,15 @@ TEST_CASE("stages of ZeRO without ranks to share with differ by the host's gradi
   CHECK(zeros(s, {.gpus = 2, .dp = 2}).size() == 4);
 }
 
+TEST_CASE("shards over a part of the ranks leave out keys without ranks to shard over", "[search]") {
+  Space s = space_of(with_layers(even(), 4), 2, 0, 128, 4);
+  s.layout.hsdp = 2;
+  CHECK(zeros(s, {.gpus = 2, .tp = 2}).empty());
+  const SearchResult found = search(s);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.best.front().candidate.dp == 2);
+}
+
 TEST_CASE("a space without any plan that can be is known before it is searched", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   const auto counted = [](const Space& space) {
