@@ -227,7 +227,7 @@ TEST_CASE("stages of ZeRO without ranks to share with differ by the host's gradi
 }
 
 TEST_CASE("shards over a part of the ranks leave out keys without ranks to shard over", "[search]") {
-  Space s = space_of(with_layers(even(), 4), 2, 0, 128, 4);
+  Space s = space_of(with_layers(even(), 4), 2, 20'000'000, 128, 4);
   s.layout.hsdp = 2;
   CHECK(zeros(s, {.gpus = 2, .tp = 2}).empty());
   const SearchResult found = search(s);
