@@ -48,8 +48,8 @@ inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
 template <typename F>
 void for_each_row(const Prices& p, const ModelChunk& c, const F& f) {
   if (c.embedding) f(p.embedding(), Count{1});
-  for (std::size_t k = 0; k < p.kinds.size; ++k)
-    if (const Count n = layers_in(p.kinds.kinds[k], c); n > 0) f(p.layer(k), n);
+  for (std::size_t k = 0; k < p.kinds.size(); ++k)
+    if (const Count n = layers_in(p.kinds[k], c); n > 0) f(p.layer(k), n);
   if (!c.head) return;
   f(p.head(), Count{1});
   for (const LayerPrice& row : p.mtp()) f(row, row.layers);
@@ -61,7 +61,7 @@ void for_each_run(const LayerKinds& kinds, const ModelChunk& c, const F& f) {
   for (Count i = c.first; i < c.end;) {
     const std::size_t kind = kind_index(kinds, i);
     Count n = 1;
-    while (i + n < c.end && kinds.kinds[kind].layers.contains(i + n)) ++n;
+    while (i + n < c.end && kinds[kind].layers.contains(i + n)) ++n;
     f(kind, n);
     i += n;
   }

@@ -68,8 +68,8 @@ class ChunkTensors {
       if (h.source < end && runs_again(h.source) && !keeps_anyway(h)) kept += here(p_.layer(h.kind).alive.carried);
     if (in_groups_) return kept + groups_below(end) * here(p_.layer(0).alive.input);
     const Count split = std::min(end, again_.end);
-    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
-      const LayerKind& kind = p_.kinds.kinds[k];
+    for (std::size_t k = 0; k < p_.kinds.size(); ++k) {
+      const LayerKind& kind = p_.kinds[k];
       const Liveness& l = p_.layer(k).alive;
       if (split > c_.first) kept += layers_in(kind, {c_.first, split}) * here(input_of(k));
       if (end > split) kept += layers_in(kind, {split, end}) * here(l.kept);
@@ -90,8 +90,8 @@ class ChunkTensors {
   /// Calls f(bytes, n) for n layers of a kind that keep so much each.
   template <typename F>
   void for_each_kept(const F& f) const {
-    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
-      const LayerKind& kind = p_.kinds.kinds[k];
+    for (std::size_t k = 0; k < p_.kinds.size(); ++k) {
+      const LayerKind& kind = p_.kinds[k];
       if (const Count n = layers_in(kind, {c_.first, again_.end}); n > 0) f(input_of(k), n);
       if (const Count n = layers_in(kind, {again_.end, c_.end}); n > 0) f(p_.layer(k).alive.kept, n);
     }
@@ -99,8 +99,8 @@ class ChunkTensors {
   /// Groups that begin below `end`, without those through which backward does not pass.
   Count groups_below(Count end) const {
     Count lowest = c_.end;
-    for (std::size_t k = 0; k < p_.kinds.size; ++k)
-      if (p_.layer(k).backward) lowest = std::min(lowest, p_.kinds.kinds[k].first);
+    for (std::size_t k = 0; k < p_.kinds.size(); ++k)
+      if (p_.layer(k).backward) lowest = std::min(lowest, p_.kinds[k].first);
     const Count before = std::max(lowest, c_.first) - c_.first;
     return std::max(Count{0}, ceil_div(end - c_.first, group_) - before / group_);
   }
@@ -112,7 +112,7 @@ class ChunkTensors {
   /// The gradient of what a layer hands on: of keys and values, or of an encoder's result.
   Bytes gradient_of(const HandedOn& h) const {
     const LayerPrice& maker = p_.layer(h.kind);
-    if (!p_.kinds.kinds[h.kind].closes_encoder) return maker.alive.awaited;
+    if (!p_.kinds[h.kind].closes_encoder) return maker.alive.awaited;
     return maker.backward ? maker.alive.output : Bytes();
   }
   /// Gradients of the distances that a layer's stack reads; in an encoder those of the decoder's, too.
@@ -143,8 +143,8 @@ class ChunkTensors {
   }
   Bytes peak_of(const ModelChunk& part, bool again) const {
     Bytes live;
-    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
-      const LayerKind& kind = p_.kinds.kinds[k];
+    for (std::size_t k = 0; k < p_.kinds.size(); ++k) {
+      const LayerKind& kind = p_.kinds[k];
       if (layers_in(kind, part) > 0)
         live = std::max(live, kept_below(kind.layers.last_below(part.end)) +
                                   worst(p_.layer(k).alive, again && p_.layer(k).backward));

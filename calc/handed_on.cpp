@@ -5,7 +5,7 @@
 namespace llmcalc {
 
 Count kv_source(const LayerKinds& kinds, Count layer) {
-  const LayerKind& reader = kinds.kinds[kind_index(kinds, layer)];
+  const LayerKind& reader = kinds[kind_index(kinds, layer)];
   Count source = -1;
   if (!reader.reads_kv) return source;
   for (const LayerKind& kind : kinds)
@@ -22,8 +22,8 @@ Count encoder_end(const LayerKinds& kinds) {
 namespace {
 /// Inputs of the layers that begin a block, which all layers behind them read.
 void add_saved(std::vector<HandedOn>& all, const LayerKinds& kinds, Count layers) {
-  for (std::size_t k = 0; k < kinds.size; ++k) {
-    const LayerKind& kind = kinds.kinds[k];
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const LayerKind& kind = kinds[k];
     for (Count i = kind.first; kind.opens_block && i <= kind.last; ++i)
       if (kind.layers.contains(i)) all.push_back({k, i, i, layers - 1, true});
   }
@@ -39,7 +39,7 @@ std::vector<HandedOn> handed_on(const LayerKinds& kinds) {
   if (std::none_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.hands_on_kv; })) return all;
   for (Count i = 0; i < layers; ++i) {
     const std::size_t kind = kind_index(kinds, i);
-    if (kinds.kinds[kind].hands_on_kv) all.push_back({kind, i, 0, 0});
+    if (kinds[kind].hands_on_kv) all.push_back({kind, i, 0, 0});
     const Count source = kv_source(kinds, i);
     for (HandedOn& h : all)
       if (h.source == source) {

@@ -14,10 +14,12 @@ LayerSet local_layers(const Arch& a) {
 
 /// Inserts a kind in the order of first layers.
 void insert(LayerKinds& kinds, const LayerKind& kind) {
-  std::size_t i = kinds.size++;
-  for (; i > 0 && kinds.kinds[i - 1].first > kind.first; --i) kinds.kinds[i] = kinds.kinds[i - 1];
-  kinds.kinds[i] = kind;
+  kinds.push(kind);
+  LayerKind* const last = kinds.end() - 1;
+  const auto later = [&](const LayerKind& k) { return k.first > kind.first; };
+  std::rotate(std::find_if(kinds.begin(), last, later), last, kinds.end());
 }
+
 /// The layers that no list names, and those of each list.
 template <typename List>
 LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
@@ -43,6 +45,11 @@ std::size_t mixer_of(const Arch& a, Count layer) {
 bool reads_kv(const Arch& a, Count layer) {
   return a.mixer(mixer_of(a, layer)).reads_kv() && !a.linear_layers.contains(layer);
 }
+bool any_reads_kv(const Arch& a) {
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    if (a.mixer(i).reads_kv()) return true;
+  return false;
+}
 bool has_own_kv(const Arch& a, Count layer) {
   return a.mixer(mixer_of(a, layer)).gives_kv() && !a.linear_layers.contains(layer);
 }
@@ -55,6 +62,7 @@ Reach reach_of(const Arch& a, Count layer) {
 /// keys and values of its own.
 LayerSet kv_sources(const Arch& a) {
   LayerSet sources;
+  if (!any_reads_kv(a)) return sources;
   for (Count reader = 0; reader < a.layers; ++reader) {
     if (!reads_kv(a, reader)) continue;
     Count source = reader - 1;
@@ -82,7 +90,8 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
 /// Calls visit(kind, layers) for every way in which layers can differ in what they do, those of no layer among them.
 template <typename Visit>
 void for_each_unlike(const Arch& a, const Visit& visit) {
-  const LayerSet all = LayerSet::all(a.layers), sources = kv_sources(a);
+  const LayerSet all = LayerSet::all(a.layers), sources = kv_sources(a), locals = local_layers(a);
+  const LayerSet ends = encoder_end(a);
   const LayerSet openers = a.residual_block > 0 ? LayerSet::every(0, a.residual_block, a.layers) : LayerSet();
   const LayerSet bare = a.first_norm ? LayerSet() : LayerSet::all(1);
   for (std::size_t mixer = 0; mixer <= a.mixers.size(); ++mixer) {
@@ -94,14 +103,15 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
       kind.mixer = static_cast<std::uint8_t>(mixer);
       kind.reads_kv = a.mixer(mixer).reads_kv() && !linear;
       kind.reach = mixer > 0 ? a.mixers[mixer - 1].reach : local ? a.local.reach : Reach();
-      const LayerSet alike =
-          mixer > 0 ? mixed : mixed.filtered(local_layers(a), local).filtered(a.linear_layers, linear);
-      const LayerSet last = encoder_end(a).filtered(alike, true);
+      const LayerSet alike = mixer > 0 ? mixed : mixed.filtered(locals, local).filtered(a.linear_layers, linear);
+      if (alike.empty()) continue;
+      const LayerSet last = ends.filtered(alike, true);
       for (unsigned marks = 0; marks < (a.residual_block > 0 ? 8U : 4U); ++marks) {
         kind.closes_encoder = marks & 1U;
         kind.hands_on_kv = marks & 2U;
         kind.opens_block = marks & 4U;
         const LayerSet marked = alike.filtered(last, kind.closes_encoder).filtered(sources, kind.hands_on_kv);
+        if (marked.empty()) continue;
         for (const bool is_bare : {false, true}) {
           kind.bare = is_bare;
           for_each_mlp(a, kind, marked.filtered(openers, kind.opens_block).filtered(bare, is_bare), visit);
@@ -115,7 +125,7 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
 LayerKinds alike(const Arch& a) {
   LayerKinds r;
   for_each_unlike(a, [&](LayerKind kind, const LayerSet& s) {
-    if (s.empty() || r.size == most_kinds) return;  // so many are refused (check_arch)
+    if (s.empty() || r.size() == most_kinds) return;  // so many are refused (check_arch)
     kind.count = s.size();
     kind.first = s.first();
     kind.last = s.last();
@@ -189,7 +199,7 @@ LayerKinds layer_kinds(const Arch& a, const Frozen& f, const Narrowed& narrowed)
 
 LayerKind mtp_layer(const Arch& a) {
   const LayerKinds kinds = alike(a);
-  const auto like = [&](Count layer) { return kinds.kinds[kind_index(kinds, layer)]; };
+  const auto like = [&](Count layer) { return kinds[kind_index(kinds, layer)]; };
   LayerKind k = like(a.mtp.mixer_of);
   const LayerKind mlp = like(a.mtp.mlp_of);
   k.experts = mlp.experts;
@@ -202,7 +212,7 @@ LayerKind mtp_layer(const Arch& a) {
 
 std::size_t kind_index(const LayerKinds& kinds, Count layer) {
   std::size_t i = 0;
-  while (i + 1 < kinds.size && !kinds.kinds[i].layers.contains(layer)) ++i;
+  while (i + 1 < kinds.size() && !kinds[i].layers.contains(layer)) ++i;
   return i;
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 /// The kinds of layer of a model: layers of one kind do the same, are trained alike and multiply in the same formats.
 
-#include <array>
-
 #include "calc/arch.hpp"
 #include "calc/frozen.hpp"
+#include "calc/in_place.hpp"
 #include "calc/narrowed.hpp"
 
 namespace llmcalc {
@@ -38,12 +37,7 @@ inline constexpr std::size_t most_unlike = 24;
 inline constexpr std::size_t most_kinds = 6 * most_unlike + 2;
 
 /// The kinds of layer that a model has, in order of first appearance.
-struct LayerKinds {
-  std::array<LayerKind, most_kinds> kinds{};
-  std::size_t size = 0;
-  const LayerKind* begin() const { return kinds.data(); }
-  const LayerKind* end() const { return kinds.data() + size; }
-};
+using LayerKinds = InPlace<LayerKind, most_kinds>;
 
 /// Number of kinds that differ in what their layers do.
 std::size_t unlike_kinds(const Arch& arch);

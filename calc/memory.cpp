@@ -81,7 +81,7 @@ auto sum_of(const Prices& p, const Part& part) {
 }  // namespace
 
 void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk) {
-  for (std::size_t k = 0; k < kinds.size; ++k) rows.layers[k] += layers_in(kinds.kinds[k], chunk);
+  for (std::size_t k = 0; k < kinds.size(); ++k) rows.layers[k] += layers_in(kinds[k], chunk);
   rows.embedding = rows.embedding || chunk.embedding;
   rows.head = rows.head || chunk.head;
 }
@@ -127,7 +127,7 @@ HeldSums held_sums(const Prices& p, const HeldRows& rows) {
     s.largest_outside = std::max(s.largest_outside, row.weights);
   };
   if (rows.embedding) outside(p.embedding());
-  for (std::size_t k = 0; k < p.kinds.size; ++k) {
+  for (std::size_t k = 0; k < p.kinds.size(); ++k) {
     const Count n = rows.layers[k];
     if (n == 0) continue;
     const LayerPrice& row = p.layer(k);
@@ -174,8 +174,8 @@ Bytes pass_workspace(const Prices& pass) {
   const auto each = [&](std::size_t kind) { return pass.layer(kind).alive.carried; };
   Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;  // from rows before
   const Count encoder = encoder_end(pass.kinds);
-  for (std::size_t k = 0; k < pass.kinds.size; ++k) {
-    const LayerKind& kind = pass.kinds.kinds[k];
+  for (std::size_t k = 0; k < pass.kinds.size(); ++k) {
+    const LayerKind& kind = pass.kinds[k];
     const Liveness& l = pass.layer(k).alive;
     const bool makes_its_own = l.handed_on != Bytes();
     Bytes before = carried + (makes_its_own ? Bytes() : choice);

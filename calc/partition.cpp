@@ -145,8 +145,8 @@ class Dealer {
         layers_(layers_of(kinds)),
         first_(holders_.of(0)),
         last_(holders_.of(model_chunks(pipeline) - 1)) {
-    for (std::size_t k = 0; k < kinds.size; ++k) {
-      const double share = static_cast<double>(kinds.kinds[k].count) / static_cast<double>(layers_);
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      const double share = static_cast<double>(kinds[k].count) / static_cast<double>(layers_);
       layer_ += share * costs.layer[k];
       again_ += share * costs.again[k];
     }
@@ -157,7 +157,7 @@ class Dealer {
 
   Partition deal() {
     Partition best = dealt();
-    if (kinds_.size == 1) return best;
+    if (kinds_.size() == 1) return best;
     double least = correct(best);
     for (int round = 0; round < 4; ++round) {
       const Partition next = dealt();
@@ -245,7 +245,7 @@ class Dealer {
       if (mine < other * rounding || (mine * rounding <= other && h > least)) least = h;
     };
     consider(last_);
-    if (kinds_.size == 1)
+    if (kinds_.size() == 1)
       consider(next);
     else
       for (Count h = 0; h < holders_.size(); ++h) consider(h);
@@ -320,7 +320,7 @@ RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds) {
   };
   RowCosts c{.embedding = all(times.embedding()), .head = all(times.head()), .first_again = times.first_again};
   for (const RowTime& part : times.mtp()) c.head += static_cast<double>(times.modules) * all(part);
-  for (std::size_t k = 0; k < kinds.size; ++k) {
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
     c.layer[k] = all(times.layer(k));
     if (times.first_again > 0) c.again[k] = all(times.layer(k, true)) - c.layer[k];
   }
@@ -340,8 +340,8 @@ RowCosts row_costs(const Prices& prices, const RowTimes& times, const Layout& la
   const Count layers = layers_of(prices.kinds), few = std::min<Count>(layers, 2);
   c.embedding += waiting(0, few, true, false) - waiting(0, few, false, false);
   c.head += waiting(layers - few, layers, false, true) - waiting(layers - few, layers, false, false);
-  for (std::size_t k = 0; k < prices.kinds.size; ++k) {
-    const Count here = prices.kinds.kinds[k].last, before = std::max<Count>(0, here - 2);
+  for (std::size_t k = 0; k < prices.kinds.size(); ++k) {
+    const Count here = prices.kinds[k].last, before = std::max<Count>(0, here - 2);
     c.layer[k] += waiting(before, here + 1, false, false) - (here > before ? waiting(before, here, false, false) : 0);
   }
   return c;
@@ -351,7 +351,7 @@ RowCosts row_costs(const Prices& prices) {
   const auto all = [](const LayerPrice& row) { return static_cast<double>(row.whole.executed.value); };
   RowCosts c{.embedding = all(prices.embedding()), .head = all(prices.head())};
   for (const LayerPrice& part : prices.mtp()) c.head += static_cast<double>(part.layers) * all(part);
-  for (std::size_t k = 0; k < prices.kinds.size; ++k) c.layer[k] = all(prices.layer(k));
+  for (std::size_t k = 0; k < prices.kinds.size(); ++k) c.layer[k] = all(prices.layer(k));
   return c;
 }
 
@@ -360,8 +360,8 @@ Partition balanced(const LayerKinds& kinds, const RowCosts& costs, const Pipelin
     const Count all = layers_of(kinds);
     return stated({&all, 1});
   }
-  return pipeline.chunks > 1 || kinds.size == 1 ? Dealer(kinds, costs, pipeline).deal()
-                                                : even_cut(LayerCosts(kinds, costs, model_chunks(pipeline)));
+  return pipeline.chunks > 1 || kinds.size() == 1 ? Dealer(kinds, costs, pipeline).deal()
+                                                  : even_cut(LayerCosts(kinds, costs, model_chunks(pipeline)));
 }
 
 Partition stated(std::span<const Count> layers) {

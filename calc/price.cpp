@@ -197,7 +197,7 @@ class Pricer {
       if (op.is_frozen()) row.tied_frozen += weight_bytes(own.shape, stored(own, p_));
     }
     if (Lookup* t = std::get_if<Lookup>(&own.shape); t != nullptr && t->tied) {
-      LayerPrice& head = prices_.rows[1 + prices_.kinds.size];
+      LayerPrice& head = prices_.rows[1 + prices_.kinds.size()];
       t->tied = false;
       if (head.tied.total == 0) head.tied = learned(own);
     }

@@ -156,9 +156,9 @@ struct Prices {
   bool estimated = false, uniform = false;  ///< the estimated rates are Rates::uniform()
   const LayerPrice& embedding() const { return rows[0]; }
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
-  const LayerPrice& head() const { return rows[1 + kinds.size]; }
+  const LayerPrice& head() const { return rows[1 + kinds.size()]; }
   /// A module's input, layer and head; nothing where the plan has no modules. They lie with the head.
-  std::span<const LayerPrice> mtp() const { return {rows.begin() + 2 + kinds.size, rows.end()}; }
+  std::span<const LayerPrice> mtp() const { return {rows.begin() + 2 + kinds.size(), rows.end()}; }
 };
 
 /// Prices of one micro-batch of training.

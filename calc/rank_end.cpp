@@ -14,7 +14,7 @@ Seconds RankEnd::over(Group g, CollectiveOp op, Bytes bytes) const {
 Spent RankEnd::sums(const HeldRows& rows) const {
   Spent s;
   Count shared = rows.embedding ? prices_.embedding().summed : 0;
-  for (std::size_t k = 0; k < prices_.kinds.size; ++k)
+  for (std::size_t k = 0; k < prices_.kinds.size(); ++k)
     shared = llmcalc::add(shared, mul(rows.layers[k], prices_.layer(k).summed));
   if (rows.head) {
     shared = llmcalc::add(shared, prices_.head().summed);
@@ -44,7 +44,7 @@ Spent RankEnd::update(const HeldRows& rows) const {
 
 void RankEnd::orthogonalize(const HeldRows& rows, Spent& s) const {
   Orthogonalizing own, experts;
-  for (std::size_t k = 0; k < prices_.kinds.size; ++k) {
+  for (std::size_t k = 0; k < prices_.kinds.size(); ++k) {
     if (rows.layers[k] == 0) continue;
     own += rows.layers[k] * prices_.layer(k).muon;
     experts += rows.layers[k] * prices_.layer(k).muon_experts;

@@ -40,9 +40,9 @@ struct RowTimes {
   /// Calls f(row, n) for each kind of layer of which the chunk has n, those that run again apart.
   template <typename F>
   void for_each_kind(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {
-    for (std::size_t k = 0; k < kinds.size; ++k) {
-      const Count n = layers_in(kinds.kinds[k], c);
-      const Count of_block = first_again > 0 ? layers_in(kinds.kinds[k], first_layers(c, first_again)) : 0;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      const Count n = layers_in(kinds[k], c);
+      const Count of_block = first_again > 0 ? layers_in(kinds[k], first_layers(c, first_again)) : 0;
       if (of_block > 0) f(layer(k, true), of_block);
       if (n > of_block) f(layer(k), n - of_block);
     }

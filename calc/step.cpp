@@ -145,7 +145,7 @@ class StepClock {
 
   /// Whether a chunk is like the one before it.
   bool repeats(Count q) const {
-    if (q == 0 || prices_.kinds.size > 1) return false;
+    if (q == 0 || prices_.kinds.size() > 1) return false;
     const ModelChunk before = partition_[q - 1], here = partition_[q];
     return before.layers() == here.layers() && before.embedding == here.embedding && before.head == here.head;
   }

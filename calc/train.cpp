@@ -17,8 +17,8 @@ TrainingFlops training_flops(const WholeFlops& all) {
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition) {
   if (!recomputes_block(plan)) return training_flops(prices.whole);
   WholeFlops all = prices.whole;  // as if all layers ran again
-  for (std::size_t k = 0; k < prices.kinds.size; ++k) {
-    const LayerKind& kind = prices.kinds.kinds[k];
+  for (std::size_t k = 0; k < prices.kinds.size(); ++k) {
+    const LayerKind& kind = prices.kinds[k];
     Count once = kind.count;
     for (Count q = 0; q < partition.size(); ++q)
       once -= layers_in(kind, first_layers(partition[q], plan.recompute_layers));

@@ -36,7 +36,7 @@ std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less
 /// parameters do. All layers must be alike.
 std::vector<Count> by_parameters(const Arch& arch, const Pipeline& pipeline) {
   const LayerKinds kinds = layer_kinds(arch);
-  if (kinds.size != 1) return {};
+  if (kinds.size() != 1) return {};
   const Parameters p = parameters(arch);
   RowCosts costs;
   costs.layer[0] = static_cast<double>(p.attention + p.mlp) / static_cast<double>(arch.layers);

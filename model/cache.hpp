@@ -63,7 +63,7 @@ class Cache {
       LayerCache& layer = layers_.emplace_back();
       LayerCache& cross = cross_.emplace_back();
       const Count number = i / halves(arch);
-      const LayerKind kind = number < arch.layers ? kinds.kinds[kind_index(kinds, number)] : mtp_layer(arch);
+      const LayerKind kind = number < arch.layers ? kinds[kind_index(kinds, number)] : mtp_layer(arch);
       for (const Op& op : block_ops(arch, kind, {.expanded_cache = expanded})) {
         if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->cross)
           add_cross(cross, *a);

@@ -34,7 +34,7 @@ const Op& ParameterOperators::of(const ParameterShape& p) const {
   const ParameterName name(p.name);
   if (name.layer < 0) return all_.at({of_none, name.op});
   const Count layer = name.layer / halves_;
-  return all_.at({layer < layers_ ? kinds_.kinds[kind_index(kinds_, layer)].first : of_module, name.op});
+  return all_.at({layer < layers_ ? kinds_[kind_index(kinds_, layer)].first : of_module, name.op});
 }
 
 bool ParameterOperators::is_matrix(const ParameterShape& p) const {

@@ -12,7 +12,7 @@ class Shapes {
 
   std::vector<ParameterShape> list(Count modules) {
     embedding();
-    for (Count i = 0; i < a_.layers; ++i) layer(i, kinds_.kinds[kind_index(kinds_, i)]);
+    for (Count i = 0; i < a_.layers; ++i) layer(i, kinds_[kind_index(kinds_, i)]);
     head();
     for (Count i = 0; i < modules; ++i) module(a_.layers + i);
     return std::move(all_);

@@ -38,7 +38,7 @@ class Pass {
   /// The kind of the current layer; outside of layers one without anything.
   const LayerKind& kind() const {
     if (in_module()) return module_layer_;
-    return layer_ < 0 ? no_layer_ : kinds_.kinds[kind_index(kinds_, layer_ / halves(arch_))];
+    return layer_ < 0 ? no_layer_ : kinds_[kind_index(kinds_, layer_ / halves(arch_))];
   }
   /// Whether the current layer is a module's (Mtp): they are numbered behind the model's.
   bool in_module() const { return layer_ >= mul(arch_.layers, halves(arch_)); }

@@ -55,7 +55,7 @@ void check_values(const Mixer& reader, Count layer, const Mixer* source, const C
 /// Layers that read keys and values, or values alone, of another find those of a layer before them, and these fit.
 void check_sharing(const Arch& a, const Check& check) {
   const LayerKinds kinds = layer_kinds(a);
-  const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds.kinds[kind_index(kinds, layer)].mixer); };
+  const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds[kind_index(kinds, layer)].mixer); };
   for (Count i = 0; i < a.layers; ++i) {
     const Mixer& reader = mixer(i);
     if (!reader.reads_kv()) continue;
@@ -293,7 +293,7 @@ void check_streams(const Arch& a, const Check& check) {
 /// A first layer without a norm before its mixer.
 void check_first_norm(const Arch& a, const Check& check) {
   if (a.first_norm) return;
-  const LayerKind first = layer_kinds(a).kinds[0];
+  const LayerKind first = layer_kinds(a)[0];
   const bool before = a.norm_placement == NormPlacement::pre || a.norm_placement == NormPlacement::both;
   check.that(a.block == BlockKind::serial && before && a.streams == 1 && a.residual_block == 0 && a.mtp.modules == 0 &&
                  !a.mixer(first.mixer).is_empty(),

@@ -205,7 +205,7 @@ class RankMemory {
   }
   Count largest_layer() const {
     Count most = 0;
-    for (std::size_t k = 0; k < prices_.kinds.size; ++k) most = std::max(most, prices_.layer(k).learned.total);
+    for (std::size_t k = 0; k < prices_.kinds.size(); ++k) most = std::max(most, prices_.layer(k).learned.total);
     return most;
   }
 

@@ -33,7 +33,7 @@ Quantity per_token(Flops f, Count tokens) {
 /// MHA as wide as the model, a plain MLP of width 4D, serial: what Megatron's formula and the seeds' describe.
 bool is_gpt(const Arch& a) {
   return a.attention == AttentionKind::grouped && a.kv_heads == a.heads && a.heads * a.head_dim == a.hidden &&
-         a.mlp == MlpKind::plain && !a.has_experts() && layer_kinds(a).size == 1 && !layer_kinds(a).begin()->linear &&
+         a.mlp == MlpKind::plain && !a.has_experts() && layer_kinds(a).size() == 1 && !layer_kinds(a).begin()->linear &&
          !a.local.reach.limited() && a.recurrent.kind == RecurrentKind::none;
 }
 

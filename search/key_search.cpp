@@ -51,8 +51,8 @@ double KeySearch::promise(const Candidate& key) {
   const RowTimes times = row_times(*prices_, plan_, layout_, space_.cluster, e);
   const RowCosts costs = row_costs(times, prices_->kinds);
   double all = costs.embedding + costs.head;
-  for (std::size_t k = 0; k < prices_->kinds.size; ++k)
-    all += static_cast<double>(prices_->kinds.kinds[k].count) * costs.layer[k];
+  for (std::size_t k = 0; k < prices_->kinds.size(); ++k)
+    all += static_cast<double>(prices_->kinds[k].count) * costs.layer[k];
   const Seconds step(all * static_cast<double>(space_.plan.global_batch) /
                      static_cast<double>(mul(key.micro_batch, key.gpus / mul(key.tp, key.cp))));
   return value_of(space_, key.gpus, step, {});

@@ -9,7 +9,7 @@ namespace {
 
 bool alike(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
   if (a.embedding != b.embedding || a.head != b.head || a.layers() != b.layers()) return false;
-  if (kinds.size == 1) return true;
+  if (kinds.size() == 1) return true;
   for (Count i = 0; i < a.layers(); ++i)
     if (kind_index(kinds, a.first + i) != kind_index(kinds, b.first + i)) return false;
   return true;

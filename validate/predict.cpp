@@ -82,7 +82,7 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
   const LayerKinds order = layer_kinds(arch, step.frozen);
   std::vector<Layer> all{kinds.front()};
   for (Count i = 0; i < arch.layers; ++i) {
-    const Count first = order.kinds[kind_index(order, i)].first;
+    const Count first = order[kind_index(order, i)].first;
     for (const Layer& kind : kinds)
       if (kind.kind == SegmentKind::block && !kind.mtp && kind.first == first) all.push_back(kind);
     if (arch.residual_block > 0)

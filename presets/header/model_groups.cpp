@@ -78,7 +78,7 @@ std::optional<Count> ModelGroups::layer(const CheckpointTensor& t) const {
 
 const Mixer* ModelGroups::mixer(const CheckpointTensor& t) const {
   const auto at = layer(t);
-  return at && *at < arch_.layers ? &arch_.mixer(kinds_.kinds[kind_index(kinds_, *at)].mixer) : nullptr;
+  return at && *at < arch_.layers ? &arch_.mixer(kinds_[kind_index(kinds_, *at)].mixer) : nullptr;
 }
 
 std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, const TensorGroup& g) const {

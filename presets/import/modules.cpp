@@ -409,7 +409,7 @@ void for_each_router(const Arch& a, const std::function<void(const Matrix&)>& vi
 
 void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   const LayerKinds kinds = layer_kinds(a);
-  for (Count i = 0; i < a.layers; ++i) layer(Layer(i, visit), a, kinds.kinds[kind_index(kinds, i)]);
+  for (Count i = 0; i < a.layers; ++i) layer(Layer(i, visit), a, kinds[kind_index(kinds, i)]);
   heads(a, visit);
 }
 

@@ -246,7 +246,7 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       if (hands_on.empty() && seg.layer.last <= encoder) waiting = embedded - l.input;
       hands_on[seg.layer.first] = l.carried;
     });
-    const auto each = [&](std::size_t kind) { return hands_on[kinds.kinds[kind].first]; };
+    const auto each = [&](std::size_t kind) { return hands_on[kinds[kind].first]; };
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;
       const Segment& seg = row.segment;

@@ -173,11 +173,11 @@ TEST_CASE("layers that are alike are one kind, in order of first appearance", "[
   REQUIRE(k.size == 4);
   const auto is = [&](std::size_t i, bool windowed, bool experts, Count count, Count first, Count last) {
     CAPTURE(i);
-    CHECK(k.kinds[i].reach == (windowed ? a.local.reach : Reach()));
-    CHECK(k.kinds[i].experts == experts);
-    CHECK(k.kinds[i].count == count);
-    CHECK(k.kinds[i].first == first);
-    CHECK(k.kinds[i].last == last);
+    CHECK(k[i].reach == (windowed ? a.local.reach : Reach()));
+    CHECK(k[i].experts == experts);
+    CHECK(k[i].count == count);
+    CHECK(k[i].first == first);
+    CHECK(k[i].last == last);
   };
   is(0, true, false, 2, 0, 2);
   is(1, false, false, 1, 1, 1);
@@ -191,11 +191,11 @@ TEST_CASE("a linear layer has no window whatever the sliding pattern says", "[co
   a.linear_layers = LayerSet::every(0, 2, 4);
   a.local = {{8}, LayerSet::all(4)};
   const LayerKinds k = layer_kinds(a);
-  REQUIRE(k.size == 2);
-  CHECK(k.kinds[0].linear);
-  CHECK_FALSE(k.kinds[0].reach.limited());
-  CHECK(k.kinds[1].reach == Reach{8});
-  CHECK(k.kinds[0].count + k.kinds[1].count == 4);
+  REQUIRE(k.size() == 2);
+  CHECK(k[0].linear);
+  CHECK_FALSE(k[0].reach.limited());
+  CHECK(k[1].reach == Reach{8});
+  CHECK(k[0].count + k[1].count == 4);
 }
 
 TEST_CASE("a set of layers knows its size and its ends", "[contract][block]") {

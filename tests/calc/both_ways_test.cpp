@@ -69,8 +69,8 @@ TEST_CASE("windows that see both ways count in flash attention, and naive attent
           "[engine][encoder]") {
   const Arch a = windowed();
   const LayerKinds kinds = layer_kinds(a);
-  REQUIRE(kinds.size == 2);
-  const Attention core = shape_of<Attention>(block_ops(a, kinds.kinds[1], training), "attn.core");
+  REQUIRE(kinds.size() == 2);
+  const Attention core = shape_of<Attention>(block_ops(a, kinds[1], training), "attn.core");
   CHECK(core.reach == Reach{3});
   const Flops seen = flops(2, 2, 16, 3 * 6 - 2, 8 + 8), all = flops(2, 2, 16, 6 * 6, 8 + 8);
   CHECK(forward(core, {.attention = AttentionImpl::flash}).executed == seen);
@@ -85,18 +85,18 @@ TEST_CASE("windows that see both ways count in flash attention, and naive attent
 TEST_CASE("a first layer without a norm reads the embedding's result, and its kind is its own", "[engine][encoder]") {
   Arch a = windowed();
   const LayerKinds kinds = layer_kinds(a);
-  CHECK(kinds.kinds[0].bare);
-  CHECK(kinds.kinds[0].count == 1);
-  CHECK(names(block_ops(a, kinds.kinds[0], training)).starts_with("attn.q attn.k attn.v"));
-  CHECK(names(block_ops(a, kinds.kinds[1], training)).starts_with("attn.norm attn.q"));
-  CHECK(names(block_ops(a, kinds.kinds[0], training)).find("mlp.norm") != std::string::npos);
+  CHECK(kinds[0].bare);
+  CHECK(kinds[0].count == 1);
+  CHECK(names(block_ops(a, kinds[0], training)).starts_with("attn.q attn.k attn.v"));
+  CHECK(names(block_ops(a, kinds[1], training)).starts_with("attn.norm attn.q"));
+  CHECK(names(block_ops(a, kinds[0], training)).find("mlp.norm") != std::string::npos);
   const Count norms = 64;                                        // RMSNorms of D 64
   CHECK(parameters(a).norm == norms * (1 + 2 * 3 - 1 + 1 + 1));  // embedding, layers, final, head
   CHECK(textbook::parameters(a).total() == parameters(a).total);
   check_stored(a, 6);
   a.first_norm = true;
-  CHECK(layer_kinds(a).size == 2);
-  CHECK_FALSE(layer_kinds(a).kinds[0].bare);
+  CHECK(layer_kinds(a).size() == 2);
+  CHECK_FALSE(layer_kinds(a)[0].bare);
 }
 
 TEST_CASE("the final norm stands before the dense layer of a head of masked tokens", "[engine][encoder]") {
@@ -111,7 +111,7 @@ TEST_CASE("a layer's own distances are looked up for its core alone", "[engine][
   CHECK(names(embedding_ops(a, training)).find("distances") == std::string::npos);
   CHECK(parameters(a).position == 3 * 32 * 16);
   CHECK(textbook::parameters(a).total() == parameters(a).total);
-  const OpList block = block_ops(a, kinds.kinds[0], training);
+  const OpList block = block_ops(a, kinds[0], training);
   CHECK(names(block).find("attn.v attn.distances attn.core") != std::string::npos);
   CHECK(shape_of<Lookup>(block, "attn.distances") == Lookup{6 * 6, 32, 16});
   const Pricing p = pricing({.seq = 6, .micro_batch = 2, .global_batch = 2}, Phase::training);
@@ -119,7 +119,7 @@ TEST_CASE("a layer's own distances are looked up for its core alone", "[engine][
   without.position = Position::none;
   without.layer_distances = false;
   const Bytes with = liveness(block, p, 12 * 64).kept;
-  CHECK(with - liveness(block_ops(without, kinds.kinds[0], training), p, 12 * 64).kept == Bytes(2 * 6 * 6 * 16));
+  CHECK(with - liveness(block_ops(without, kinds[0], training), p, 12 * 64).kept == Bytes(2 * 6 * 6 * 16));
   check_stored(a, 6);
 }
 
@@ -127,14 +127,14 @@ TEST_CASE("a decoding step of layers with tables of their own looks nothing up",
   const Arch a = with_tables();
   const LayerKinds kinds = layer_kinds(a);
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
-  const OpList decoder = block_ops(a, kinds.kinds[kinds.size - 1], decode_step(plan, 111));
+  const OpList decoder = block_ops(a, kinds[kinds.size() - 1], decode_step(plan, 111));
   CHECK(names(decoder).find("distances") == std::string::npos);
   CHECK(shape_of<Attention>(decoder, "attn.core").relative);
 }
 
 TEST_CASE("ranks share the heads of a layer's table, and stages need nothing of each other", "[engine][encoder]") {
   Arch a = with_tables();
-  CHECK(shape_of<Lookup>(cut(block_ops(a, layer_kinds(a).kinds[0], training), {.tp = 2}), "attn.distances").width == 8);
+  CHECK(shape_of<Lookup>(cut(block_ops(a, layer_kinds(a)[0], training), {.tp = 2}), "attn.distances").width == 8);
   a.mixers = {};
   a.head = {.kind = HeadKind::none};
   a.tied_head = false;

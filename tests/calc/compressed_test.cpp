@@ -18,7 +18,7 @@ namespace {
 
 /// The block of one layer; every layer has a kind of its own.
 OpList layer(const Arch& a, std::size_t i, const Step& s, const Layout& l = {}) {
-  return cut(block_ops(a, layer_kinds(a).kinds[i], s), l);
+  return cut(block_ops(a, layer_kinds(a)[i], s), l);
 }
 const Step training{.sequences = 2, .queries = 8, .training = true};
 

@@ -37,7 +37,7 @@ Arch encoder_decoder() {
   return a;
 }
 
-const LayerKind& kind_of(const LayerKinds& kinds, std::size_t i) { return kinds.kinds[i]; }
+const LayerKind& kind_of(const LayerKinds& kinds, std::size_t i) { return kinds[i]; }
 constexpr Step training{.sequences = 2, .queries = 6, .training = true};
 
 }  // namespace
@@ -87,7 +87,7 @@ TEST_CASE("a decoder reads the encoder's result by a second attention, and the e
           "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
-  REQUIRE(kinds.size == 2);
+  REQUIRE(kinds.size() == 2);
   CHECK(kind_of(kinds, 0).closes_encoder);
   CHECK(parameters(a).position == 2 * 32 * 16);
   const Count attention = 2 * 64 * 128 + 2 * 64 * 64;

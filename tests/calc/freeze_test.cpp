@@ -136,7 +136,7 @@ TEST_CASE("below the lowest trained layer there is no backward", "[freeze]") {
     CHECK(backward({.layers = LayerSet::all(3)}) ==
           backward({}) - Flops(w.linear.value / 8 * 3));  // the table's passes
     const Prices prices = price(a, frozen(lower(3)), {}, cards.device);
-    CHECK(prices.kinds.size == 3);  // frozen, the lowest that is trained, the others
+    CHECK(prices.kinds.size() == 3);  // frozen, the lowest that is trained, the others
     CHECK(prices.layer(0).layers == 3);
     CHECK(prices.layer(0).alive.kept == Bytes());
     CHECK(prices.layer(0).alive.backward == Bytes());
@@ -158,7 +158,7 @@ TEST_CASE("a head alone is trained by its own gradient", "[freeze]") {
     // The head's input, of 512 tokens in 16 bits; norms, cores and products keep nothing.
     CHECK(m.activations == Bytes(2 * 512 * a.hidden));
     const Prices prices = price(a, p, {}, cards.device);
-    for (std::size_t k = 0; k < prices.kinds.size; ++k) CHECK_FALSE(prices.layer(k).backward);
+    for (std::size_t k = 0; k < prices.kinds.size(); ++k) CHECK_FALSE(prices.layer(k).backward);
   }
 }
 
@@ -279,7 +279,7 @@ TEST_CASE("layers that lie apart are frozen, and every layer is of one kind", "[
   for (const Frozen& f : {Frozen{}, lower(3), Frozen{.layers = LayerSet::every(0, 2, 9)},
                           Frozen{parts({FreezePart::embedding, FreezePart::mlp}), LayerSet::every(1, 3, 9)}}) {
     const LayerKinds kinds = layer_kinds(a, f);
-    CHECK(kinds.size <= most_kinds);
+    CHECK(kinds.size() <= most_kinds);
     Count layers = 0;
     for (const LayerKind& k : kinds) {
       layers += k.count;

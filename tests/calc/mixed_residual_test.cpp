@@ -31,7 +31,7 @@ const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1};
 /// The operators of the layers that begin a block, or of the others.
 OpList block_of(bool begins) {
   const LayerKinds kinds = layer_kinds(mixed());
-  return block_ops(mixed(), kinds.kinds[begins ? 0 : 1], training);
+  return block_ops(mixed(), kinds[begins ? 0 : 1], training);
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ TEST_CASE("layers are of one kind each, however they differ in formats, experts 
   const Frozen frozen{.parts = FreezePart::embedding, .layers = LayerSet::every(0, 4, 12)};
   const Narrowed narrowed{.first_wide = 5, .last_wide = 4};
   const LayerKinds kinds = layer_kinds(a, frozen, narrowed);
-  CHECK(kinds.size <= most_kinds);
+  CHECK(kinds.size() <= most_kinds);
   LayerSet seen;
   for (const LayerKind& k : kinds)
     for (Count i = 0; i < 12; ++i) {

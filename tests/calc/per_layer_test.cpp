@@ -38,7 +38,7 @@ Arch sharing() {
 constexpr Step training{.sequences = 1, .queries = 3, .training = true};
 Pricing training_price() { return pricing({.seq = 3, .micro_batch = 1, .global_batch = 1}, Phase::training); }
 
-const LayerKind& second_kind(const LayerKinds& kinds) { return kinds.kinds[1]; }
+const LayerKind& second_kind(const LayerKinds& kinds) { return kinds[1]; }
 
 }  // namespace
 
@@ -60,7 +60,7 @@ TEST_CASE("inputs of layers are kept once, by the embedding, and are alive besid
 TEST_CASE("layers that share keys and values project, cache and keep none", "[engine][per_layer]") {
   const Arch a = sharing();
   const LayerKinds kinds = layer_kinds(a);
-  REQUIRE(kinds.size == 2);
+  REQUIRE(kinds.size() == 2);
   CHECK(parameters(a).attention == 2 * (2 * 64 * 128) + 2 * 64 * 64);
   CHECK(cache_elements_per_token(a) == 2 * 8 * 8);
   CHECK(cache_bytes(a, {}, 100) == Bytes(100 * 2 * 8 * 8 * 2));
@@ -76,13 +76,13 @@ TEST_CASE(
   Arch a = sharing();
   a.mlp_width = 1;  // so that the worst moment is the core's
   const LayerKinds kinds = layer_kinds(a);
-  const OpList ops = block_ops(a, kinds.kinds[0], training);
+  const OpList ops = block_ops(a, kinds[0], training);
   const Liveness l = liveness(ops, training_price(), 3 * 64);
   CHECK(l.awaited == Bytes(2 * 3 * 8 * 8 * 2));
   const WorstMoments w = worst_moments(ops, training_price(), 3 * 64);
   CHECK(w.forward.total() == l.forward);
   CHECK(w.backward.total() == l.backward);
-  LayerKind alone = kinds.kinds[0];
+  LayerKind alone = kinds[0];
   alone.hands_on_kv = false;
   CHECK(liveness(block_ops(a, alone, training), training_price(), 3 * 64).awaited == Bytes());
 }

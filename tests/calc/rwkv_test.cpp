@@ -50,7 +50,7 @@ constexpr Step training{.sequences = 1, .queries = tokens, .training = true};
 Pricing training_price() { return pricing({.seq = tokens, .micro_batch = 1, .global_batch = 1}, Phase::training); }
 OpList layer(const Arch& a, Count i, const Step& step = training) {
   const LayerKinds kinds = layer_kinds(a);
-  return block_ops(a, kinds.kinds[kind_index(kinds, i)], step);
+  return block_ops(a, kinds[kind_index(kinds, i)], step);
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST_CASE("summaries of all kinds are those of the rows beside them", "[accuracy
   }
 }
 
-TEST_CASE("the families' summary is over the medians of those with three rows or more", "[accuracy][cli]") {
+TEST_CASE("the families' summary is over the medians of those with three rows or more", "[accuracy][cli][long]") {
   const json::Value& report = published("training");
   std::vector<double> medians;
   for (const json::Value& s : report["summary"])
@@ -116,7 +116,7 @@ TEST_CASE("the families' summary is over the medians of those with three rows or
   CHECK(families["p90"].get<double>() == Approx(quantile_of(medians, 0.9)));
 }
 
-TEST_CASE("a row has its prediction, measurement and error, and nothing that is not known", "[accuracy][cli]") {
+TEST_CASE("a row has its prediction, measurement and error, and nothing that is not known", "[accuracy][cli][long]") {
   for (const std::string kind : {"training", "memory", "inference"})
     for (const json::Value& row : published(kind)["rows"]) {
       INFO(row.dump());

@@ -42,7 +42,8 @@ double seconds_with(std::size_t index, double value) {
 
 }  // namespace
 
-TEST_CASE("the parameters of a step are those that change it, each with its default and what it changes", "[explain]") {
+TEST_CASE("the parameters of a step are those that change it, each with its default and what it changes",
+          "[explain][long]") {
   const json::Value e = explained("step.time_s", on_h100);
   CHECK(parameter(e, "matmul.ampere") == nullptr);
   CHECK(parameter(e, "network") == nullptr);  // eight GPUs are one domain of links
@@ -67,13 +68,13 @@ TEST_CASE("the parameters of a step are those that change it, each with its defa
           std::abs(all[i]["change_with_a_tenth_more"].get<double>()));
 }
 
-TEST_CASE("a part of a step has the parameters of that part alone", "[explain]") {
+TEST_CASE("a part of a step has the parameters of that part alone", "[explain][long]") {
   const json::Value e = explained("step.breakdown_s.tp", on_h100);
   CHECK(parameter(e, "link") != nullptr);
   CHECK(parameter(e, "elementwise.tuned") == nullptr);
 }
 
-TEST_CASE("the interval names as many sources as stand behind it", "[explain]") {
+TEST_CASE("the interval names as many sources as stand behind it", "[explain][long]") {
   const json::Value report = test::ask("train " + on_h100);
   const std::string sentence = explained("step.time_s", on_h100)["estimate"]["interval"];
   const Count families = report["estimate"]["families"];

@@ -60,7 +60,7 @@ TEST_CASE("time_s of a collective is its estimate, and has no interval", "[estim
   CHECK_FALSE(notes_say(stated, "interval"));
 }
 
-TEST_CASE("a plan has the estimate of the command that it says to type", "[estimate][cli]") {
+TEST_CASE("a plan has the estimate of the command that it says to type", "[estimate][cli][long]") {
   const json::Value plan = ask("plan train llama-3.1-8b --hardware mi350x --gpus 8");
   std::string train = plan["plans"][0]["command"];
   const json::Value typed = ask(train.substr(std::string("llmcalc ").size()));
@@ -75,7 +75,7 @@ TEST_CASE("a plan has the estimate of the command that it says to type", "[estim
   CHECK_THAT(text, Catch::Contains("first token") && Catch::Contains(" ms) on average"));
 }
 
-TEST_CASE("a wider interval for a device's sake has a note", "[estimate][cli]") {
+TEST_CASE("a wider interval for a device's sake has a note", "[estimate][cli][long]") {
   for (const char* question :
        {"infer llama-3.1-8b --hardware arc-pro-b60", "infer llama-3.1-8b --hardware tpu-v4 --tp 4",
         "fit --hardware arc-pro-b60", "train llama-3.1-8b --hardware mi350x --gpus 8 --fsdp"}) {

@@ -87,7 +87,7 @@ TEST_CASE("FLOPs beyond 64 bits keep every digit", "[explain][cli]") {
   CHECK_THAT(r.out, Contains("\"value\": 59587144706457600000000000"));  // 6 x 671026404352 x 14.8e12
 }
 
-TEST_CASE("a quantity goes by its path, its last part, its section or all", "[explain][cli]") {
+TEST_CASE("a quantity goes by its path, its last part, its section or all", "[explain][cli][long]") {
   CHECK(explained("activations_bytes llama-3.1-8b")["path"] == "memory.activations_bytes");
   CHECK(explained("Max-Batch llama-3.1-8b --hardware h100")["path"] == "limits.max_batch");
   CHECK(test::ask("explain parameters gpt-2-124m")["quantities"].size() == 11);

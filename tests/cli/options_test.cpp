@@ -117,7 +117,7 @@ constexpr Parts how_it_is_printed = part::styles | part::exact;
 
 }  // namespace
 
-TEST_CASE("whatever option a question takes changes a number of its answer, or is refused", "[options]") {
+TEST_CASE("whatever option a question takes changes a number of its answer, or is refused", "[options][long]") {
   for (const Question* q : questions())
     for (const Option& o : options()) {
       if ((o.parts & q->parts & ~how_it_is_printed) == 0) continue;

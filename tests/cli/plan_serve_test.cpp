@@ -46,7 +46,7 @@ TEST_CASE("what a plan of a server says to type gives the plan's numbers", "[pla
   }
 }
 
-TEST_CASE("a plan of layouts under different software has the software of its command", "[plan][serve][cli]") {
+TEST_CASE("a plan of layouts under different software has the software of its command", "[plan][serve][cli][long]") {
   // One RTX 4090 is served by llama.cpp, several by vllm.
   const json::Value plans =
       test::ask("plan serve llama-3.1-8b --hardware rtx-4090 --rate 10 --prompt 500 --slo-tpot 40ms")["plans"];
@@ -75,7 +75,7 @@ TEST_CASE("no fewer engines than a plan's keep the limits, as far as serve tells
   for (Count n = 1; n < engines; ++n) CHECK(kept(server, n) < 0.95);
 }
 
-TEST_CASE("a plan is no larger than a server that was found by hand", "[plan][serve][cli]") {
+TEST_CASE("a plan is no larger than a server that was found by hand", "[plan][serve][cli][long]") {
   const std::string users = "llama-3.1-8b --hardware mi300x --users 300 --prompt 3000 --generate 50 --slo-ttft 0.6 ";
   REQUIRE(kept(users + "--slo-tpot 0.06 --tp 2", 5) >= 0.95);
   CHECK(test::ask("plan serve " + users + "--slo-tpot 0.06")["plans"][0]["layout"]["gpus"] <= 10);

@@ -98,7 +98,7 @@ const char* const commands[] = {
 
 }  // namespace
 
-TEST_CASE("every report is what the JSON Schema says, and holds no null", "[contract][cli]") {
+TEST_CASE("every report is what the JSON Schema says, and holds no null", "[contract][cli][long]") {
   const json::Value schema = report_json_schema();
   std::vector<std::string> all(std::begin(commands), std::end(commands));
   all.push_back("calibrate --from evidence/operators/rtx-pro-6000/llama-3.1-8b --out " + test::scratch() +

@@ -62,7 +62,7 @@ TEST_CASE("each mix reads the streams that are saved before it and the present o
     CHECK(mixed_tensors(a, i, false) == later[static_cast<std::size_t>(i)]);
   }
   CHECK(mixed_at_end(a) == 4);
-  CHECK(layer_kinds(a).size == 2);  // those that begin a block, and the others
+  CHECK(layer_kinds(a).size() == 2);  // those that begin a block, and the others
 }
 
 namespace {
