@@ -170,7 +170,7 @@ TEST_CASE("layers that are alike are one kind, in order of first appearance", "[
   a.moe.layers = LayerSet::every(3, 1, 7);    // 3 4 5 6
   const LayerKinds k = layer_kinds(a);
   // 0 and 2: windowed, dense; 1: full, dense; 3 and 5: full, experts; 4 and 6: windowed, experts
-  REQUIRE(k.size == 4);
+  REQUIRE(k.size() == 4);
   const auto is = [&](std::size_t i, bool windowed, bool experts, Count count, Count first, Count last) {
     CAPTURE(i);
     CHECK(k[i].reach == (windowed ? a.local.reach : Reach()));
