@@ -237,12 +237,11 @@ ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk&
   return a;
 }
 
-void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights) {
+void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights, Count on_host) {
   alive.kept += micro_batches * chunk.kept + for_weights * chunk.for_weights;
+  if (micro_batches > 0) alive.rest = std::max(alive.rest, chunk.rest);
   alive.logits += chunk.logits;
-  alive.host += micro_batches * chunk.host;
-  if (micro_batches == 0) return;
-  alive.rest = std::max(alive.rest, chunk.rest);
+  alive.host += on_host * chunk.host;
   alive.transit = std::max(alive.transit, chunk.transit);
 }
 

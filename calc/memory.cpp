@@ -237,7 +237,7 @@ Memory stage_memory(const Prices& prices, const Plan& plan, const Layout& layout
   StageAlive alive;
   for (const ChunkInFlight& h : held) {
     add(rows, prices.kinds, h.chunk);
-    add(alive, chunk_alive(prices, plan, h.chunk), h.micro_batches, h.for_weights);
+    add(alive, chunk_alive(prices, plan, h.chunk), h.micro_batches, h.for_weights, h.on_host);
   }
   return stage_memory(prices, held_sums(prices, rows), alive, plan, layout, process);
 }

@@ -50,6 +50,7 @@ struct ChunkInFlight {
   ModelChunk chunk;
   Count micro_batches = 1;  ///< their activations
   Count for_weights = 0;    ///< what their weight gradients still need, and no more
+  Count on_host = 1;        ///< micro-batches whose activations are on the host when it has most
 };
 
 /// Bytes that a chunk keeps of one micro-batch for backward, and for its weight gradients alone.
@@ -109,7 +110,8 @@ States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layo
 /// running chunk needs beside them, of the chunk that needs most.
 struct StageAlive {
   Bytes kept{}, rest{}, logits{};
-  Bytes host{}, transit{};  ///< activations on the host, and on their way
+  Bytes host{};     ///< activations on the host, when it has most
+  Bytes transit{};  ///< on their way, of the chunk with most
 };
 /// Activations of one micro-batch in one chunk.
 struct ChunkAlive {
@@ -117,7 +119,7 @@ struct ChunkAlive {
   Bytes host{}, transit{};
 };
 ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
-void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights);
+void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights, Count on_host);
 
 /// Memory of one rank in an optimizer step of micro-batches (micro_batch, seq).
 ///   gathered: under ZeRO-3 the weights of embedding and head while a micro-batch runs, and of two layers, one that

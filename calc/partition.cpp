@@ -150,6 +150,7 @@ class Dealer {
       layer_ += share * costs.layer[k];
       again_ += share * costs.again[k];
     }
+    again_ = std::max(again_, 0.0);  // below it where a layer's transfers to the host take longer than running it again
     for (Count h = 0; h < holders_.size(); ++h) besides_.push(0);
     besides_[static_cast<std::size_t>(first_)] += costs.embedding;
     besides_[static_cast<std::size_t>(last_)] += costs.head;

@@ -9,35 +9,43 @@ namespace llmcalc {
 namespace {
 
 using KeptCounts = std::array<KeptCount, 2 * most_chunks>;
+using KeptOfChunks = InPlace<ChunkKept, max_layers>;
 
-/// What a rank keeps at its worst moment, by local chunk. `room`: after run_automatic(), of automatic schedules.
-void count_kept(const Prices& prices, const Plan& plan, const Pipeline& p, const Partition& partition, Count rank,
-                const MakespanRoom& room, KeptCounts& counts) {
-  InPlace<ChunkKept, max_layers> kept;
-  for (Count q = 0; q < model_chunks(p); ++q) kept.push({});
-  for (Count i = 0; i < p.chunks; ++i) {
-    const Count q = model_chunk(p, rank, i);
-    // At least a byte, so that micro-batches count where the host holds all that they keep.
-    kept[static_cast<std::size_t>(q)] = {std::max(Bytes(1), kept_bytes(prices, plan, partition[q])),
-                                         kept_for_weights(prices, partition[q])};
-  }
+/// What a rank takes at its worst moment, by local chunk. `room`: after run_automatic(), of automatic schedules.
+KeptCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanRoom& room, const KeptOfChunks& kept) {
+  KeptCounts counts;
   const std::span<const ChunkKept> all(kept.begin(), kept.size());
   const std::span<KeptCount> lent(counts.data(), 2 * static_cast<std::size_t>(p.chunks));
   if (automatic(p.schedule))
     most_kept(p, rank, room.slots(rank), all, lent);
   else
     most_kept(p, rank, all, lent);
+  return counts;
 }
 
 using HeldChunks = InPlace<ChunkInFlight, most_chunks>;
 HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p, const Partition& partition,
                        Count rank, const MakespanRoom& room) {
-  KeptCounts counts;
-  count_kept(prices, plan, p, partition, rank, room, counts);
+  KeptOfChunks here, on_host;
+  for (Count q = 0; q < model_chunks(p); ++q) {
+    here.push({});
+    on_host.push({});
+  }
+  for (Count i = 0; i < p.chunks; ++i) {
+    const auto q = static_cast<std::size_t>(model_chunk(p, rank, i));
+    const ChunkAlive a = chunk_alive(prices, plan, partition[static_cast<Count>(q)]);
+    // At least a byte, so that micro-batches count where the host holds all that they keep.
+    here[q] = {std::max(Bytes(1), a.kept), a.for_weights, a.rest};
+    on_host[q] = {a.host, {}, {}};
+  }
+  const bool leaves = plan.offload.activations.numerator > 0;
+  const KeptCounts counts = counts_at_worst(p, rank, room, here),
+                   away = leaves ? counts_at_worst(p, rank, room, on_host) : KeptCounts();
   HeldChunks held;
   for (Count i = 0; i < p.chunks; ++i) {
     const KeptCount& n = counts[static_cast<std::size_t>(i)];
-    held.push({partition[model_chunk(p, rank, i)], n.activations, n.for_weights});
+    held.push({partition[model_chunk(p, rank, i)], n.activations, n.for_weights,
+               away[static_cast<std::size_t>(i)].activations});
   }
   return held;
 }

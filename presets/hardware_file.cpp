@@ -222,6 +222,21 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
+/// The levels of links: a node's, the network between nodes, and above networks of so many "ranks" a spine, whose
+/// bandwidth is what oversubscription leaves to each device.
+void read_levels(Sheet& s) {
+  const Link link = read_link(s, "link"), network = read_link(s, "network");
+  if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);
+  if (network.bandwidth.value > 0) s.card.cluster.levels.push(network);
+  if (!s.file.has("spine")) return;
+  if (network.bandwidth.value <= 0 || network.ranks <= link.ranks)
+    throw InputError(
+        fmt::format("{}: \"spine\" joins networks; give \"network\" the \"ranks\" that one of them joins, "
+                    "more than the {} of \"link\"",
+                    s.file.where(), link.ranks));
+  s.card.cluster.levels.push(read_link(s, "spine"));
+}
+
 /// The formats that such shares are stated for.
 std::array<bool, peak_count> formats_of(const Object& o, const char* key) {
   const json::Value* v = o.find(key);
@@ -273,9 +288,7 @@ HardwareCard read_hardware_file(const json::Value& value, const std::string& whe
   read_memory(s);
   read_matmul(s);
   read_cache_and_power(s);
-  const Link link = read_link(s, "link"), network = read_link(s, "network");
-  if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);
-  if (network.bandwidth.value > 0) s.card.cluster.levels.push(network);
+  read_levels(s);
   read_pcie(s);
   read_host(s);
   read_prices(s);

@@ -84,8 +84,9 @@ std::string because(const Definition& whole, const json::Value& a, const json::V
   std::vector<std::pair<double, const Definition*>> changes;
   for (const Definition& d : explain::definitions()) {
     if (!is_part(d.path, *sum)) continue;
-    const double change = number_at(b, d.path).value_or(0) - number_at(a, d.path).value_or(0);
-    if (change != 0) changes.emplace_back(change, &d);
+    const double x = number_at(a, d.path).value_or(0), y = number_at(b, d.path).value_or(0), change = y - x;
+    constexpr double rounding = 1e-9;
+    if (std::abs(change) > rounding * std::max(std::abs(x), std::abs(y))) changes.emplace_back(change, &d);
   }
   std::sort(changes.begin(), changes.end(),
             [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });

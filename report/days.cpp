@@ -40,7 +40,8 @@ Tried tried(const Request& of, double rate, Count dp) {
   const Count gpus = devices(r.layout);
   const double kept = rate * real(gpus) / real(devices(of.layout));
   const double reached = keeps_rate(of) ? kept : tokens_per_second(e, e.estimate);
-  return {gpus, days(training_time(real(*r.run.tokens), reached)), e.memory.peak <= usable_memory(r)};
+  const double all = days(training_time(real(*r.run.tokens), reached));
+  return {gpus, r.run.mtbf ? all / goodput(failures_of(r, gpus)) : all, e.memory.peak <= usable_memory(r)};
 }
 
 bool is_possible(const Request& of, Count dp) {
@@ -80,6 +81,18 @@ GpusForDays of_replicas(const Request& r, double rate) {
 }
 
 }  // namespace
+
+Failures failures_of(const Request& r, Count gpus) {
+  return {.mtbf_hours = *r.run.mtbf,
+          .devices = gpus,
+          .checkpoint = checkpoint_bytes(r) / *r.run.storage,
+          .restart = Seconds(r.run.restart)};
+}
+
+Bytes checkpoint_bytes(const Request& r) {
+  const States all = training_states(r.model.arch, r.plan);
+  return all.weights + all.optimizer;
+}
 
 bool keeps_rate(const Request& r) { return r.run.mfu || r.run.measured_tokens_per_s; }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "presets/weight_formats.hpp"
 #include "report/narrowed.hpp"
 #include "report/offload.hpp"
@@ -44,7 +46,8 @@ json::Value hardware_json(const HardwareCard& card) {
     if (l.ranks > 1) v[key]["ranks"] = l.ranks;
     if (l.reduces) v[key]["reduces"] = true;
   };
-  for (const Link& level : card.cluster.levels) link(&level == card.cluster.levels.begin() ? "link" : "network", level);
+  constexpr std::array names{"link", "network", "spine"};
+  for (std::size_t i = 0; i < card.cluster.levels.size(); ++i) link(names[i], card.cluster.levels[i]);
   if (!card.achieved_how.empty()) v["achieved"] = card.achieved_how;
   return v;
 }

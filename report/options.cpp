@@ -86,8 +86,9 @@ constexpr Field weight_precision{[](Request& r, Text text, Text where) {
                                  }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
-constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
-                    [](const Request& r) { return r.run.watts ? json::Value(r.run.pue) : json::Value(); }};
+constexpr Field pue{value<&RunInputs::pue, read_pue>.read, [](const Request& r) {
+                      return r.run.watts || r.gave("--pue") ? json::Value(r.run.pue) : json::Value();
+                    }};
 
 constexpr Field cp_method{value<&Layout::context_method, read_choice<ContextMethod>>.read, [](const Request& r) {
                             return r.layout.cp > 1 ? shown(r.layout.context_method) : json::Value();
@@ -263,11 +264,11 @@ constexpr std::array run_options{
     Option{"--checkpoint-bandwidth", "B/S", "rate at which all GPUs together write a checkpoint [none]", !common, run,
            "--mtbf", "", value<&RunInputs::storage, read_storage>},
     Option{"--restart", "S", "seconds from a failure until training goes on [0]", !common, run, "--mtbf", "", restart},
-    Option{"--watts", "W", "power of one GPU [none]", !common, run | serving, "--tokens", "",
+    Option{"--watts", "W", "power of one GPU [the hardware file's]", !common, run | serving, "--tokens", "",
            value<&RunInputs::watts, read_watts>},
-    Option{"--pue", "X", "power of the data centre over that of its machines [1]", !common, run | serving, "--watts",
+    Option{"--pue", "X", "power of the data centre over that of its machines [1]", !common, run | serving, "--tokens",
            "", pue},
-    Option{"--co2", "KG/KWH", "carbon of the grid [none]", !common, run, "--watts", "",
+    Option{"--co2", "KG/KWH", "carbon of the grid [none]", !common, run, "--tokens", "",
            value<&RunInputs::co2, parse_real>},
 };
 constexpr std::array output_options{

@@ -87,9 +87,10 @@ std::string grown_text(const GrownTerm& t) {
                      human_text(Quantity(t.by.value), Unit::bytes));
 }
 
-/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB".
+/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB"; of a host "its host lacks 1.2 GiB".
 std::string too_large_text(const Neighbour& n) {
   const std::string over = human_text(Quantity(n.over.value), Unit::bytes);
+  if (n.on_host) return fmt::format("its host lacks {}", over);
   return n.plan.found.candidate.pp == 1 ? "does not fit by " + over
                                         : fmt::format("stage {} lacks {}", n.plan.fullest + 1, over);
 }
@@ -100,7 +101,7 @@ std::string why_lost(const Neighbour& n) {
     case Verdict::impossible:
       return "cannot be";
     case Verdict::too_large:
-      return fmt::format("{}: {}", too_large_text(n), grown_text(n.term));
+      return n.on_host ? too_large_text(n) : fmt::format("{}: {}", too_large_text(n), grown_text(n.term));
     case Verdict::slower:
       return fmt::format("{} slower: {} +{}", human_text(Quantity(n.slower.value), Unit::seconds),
                          part_label(n.part.part), human_text(Quantity(n.part.by.value), Unit::seconds));

@@ -81,15 +81,10 @@ class RunTable {
 
   /// What checkpoints and failures add to the run, whose cost and energy count them.
   void add_failures() {
-    const States all = training_states(r_.model.arch, r_.plan);
-    const Bytes checkpoint = all.weights + all.optimizer;
-    const Failures f{.mtbf_hours = *run_.mtbf,
-                     .devices = gpus_,
-                     .checkpoint = checkpoint / *run_.storage,
-                     .restart = Seconds(run_.restart)};
+    const Failures f = failures_of(r_, gpus_);
     const double kept = goodput(f);
     require_progress(f, kept);
-    s_.add("checkpoint_bytes", "checkpoint", checkpoint, "weights and optimizer state");
+    s_.add("checkpoint_bytes", "checkpoint", checkpoint_bytes(r_), "weights and optimizer state");
     s_.add("checkpoint_s", "written in", f.checkpoint, "while the run waits");
     s_.add("checkpoint_interval_s", "a checkpoint every", checkpoint_interval(f), "the best interval (Daly)");
     s_.add("failures", "failures", time_.value / kept / time_between_failures(f).value, Unit::none,
@@ -122,10 +117,15 @@ class RunTable {
   }
 
   void add_energy() {
-    if (!run_.watts) return;
-    const double kwh = energy_kwh(hours_, *run_.watts, run_.pue);
+    const std::optional<double> watts = watts_of(r_);
+    if (!watts && (run_.co2 || r_.gave("--pue")))
+      throw InputError(fmt::format("{} needs the power of a GPU, which '{}' does not state; give --watts too",
+                                   run_.co2 ? "--co2" : "--pue", r_.hardware->name));
+    if (!watts) return;
+    const double kwh = energy_kwh(hours_, *watts, run_.pue);
+    const char* whose = run_.watts ? "" : ", the preset's";
     s_.add("energy_kwh", "energy", kwh, Unit::kilowatt_hours,
-           marked(fmt::format("{} W each, PUE {}", *run_.watts, run_.pue)));
+           marked(fmt::format("{:g} W each{}, PUE {}", *watts, whose, run_.pue)));
     if (run_.co2) s_.add("co2_kg", "CO2", co2_kg(kwh, *run_.co2), Unit::kilograms, marked(""));
   }
 
@@ -164,6 +164,11 @@ std::optional<double> price_of(const Request& r) {
   if (r.run.price) return r.run.price;
   if (!r.hardware || r.hardware->prices.empty()) return std::nullopt;
   return r.hardware->prices[0].usd_per_hour;
+}
+
+std::optional<double> watts_of(const Request& r) {
+  if (r.run.watts) return r.run.watts;
+  return r.hardware && r.hardware->watts > 0 ? std::optional(r.hardware->watts) : std::nullopt;
 }
 
 Section run_section(const Request& r, const TrainEstimate& e) { return RunTable(r, e).section(); }

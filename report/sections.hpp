@@ -39,6 +39,8 @@ Section step_section(const Request& r, const TrainEstimate& e);
 Section utilization_section(const Request& r, const TrainEstimate& e);
 /// USD per GPU-hour: stated, else the first that the hardware file has.
 std::optional<double> price_of(const Request& r);
+/// Watts of one GPU: --watts, else the hardware file's; nothing where neither says so.
+std::optional<double> watts_of(const Request& r);
 /// The whole run; empty if neither --tokens nor a measured throughput is given.
 Section run_section(const Request& r, const TrainEstimate& e);
 

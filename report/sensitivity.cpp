@@ -10,6 +10,10 @@ namespace {
 constexpr double better = 1.1;
 
 void raise_level(Cluster& c, std::size_t level) { c.levels[level].bandwidth = better * c.levels[level].bandwidth; }
+/// All between nodes.
+void raise_network(Cluster& c) {
+  for (std::size_t i = 1; i < c.levels.size(); ++i) raise_level(c, i);
+}
 void hurry_host(Achieved& a) {
   for (Seconds* s : {&a.launch, &a.software.kernel, &a.software.collective, &a.software.step}) *s = (1 / better) * *s;
 }
@@ -36,7 +40,7 @@ class Changes {
     const Cluster& c = r_.hardware->cluster;
     if (!c.levels.empty() && several) with("link", "link", [](HardwareCard& card) { raise_level(card.cluster, 0); });
     if (c.levels.size() > 1 && devices(r_.layout) > c.levels[0].ranks)
-      with("network", "network", [](HardwareCard& card) { raise_level(card.cluster, 1); });
+      with("network", "network", [](HardwareCard& card) { raise_network(card.cluster); });
     if (several) hurried("latency", "speed of links' starts", hurry_links);
     hurried("host", "speed of the host", [](Cluster& cluster) { hurry_host(cluster.device.achieved); });
     return std::move(s_);

@@ -36,9 +36,9 @@ std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& 
 }
 
 std::optional<double> serving_watts(const Request& r) {
-  const double watts = r.run.watts.value_or(r.hardware->watts);
-  if (watts <= 0) return std::nullopt;
-  return watts * r.run.pue * real(serving_gpus(r));
+  const std::optional<double> watts = watts_of(r);
+  if (!watts) return std::nullopt;
+  return *watts * r.run.pue * real(serving_gpus(r));
 }
 
 }  // namespace llmcalc

@@ -71,7 +71,14 @@ void add_peak(Section& s, const Request& r) {
                  }});
 }
 
-/// A level of links that the layout uses.
+/// Sets the bandwidth of a node's links, or of the network and in proportion that of the spine above it.
+void set_bandwidth(Cluster& c, std::size_t level, BytesPerSecond bandwidth) {
+  const double factor = bandwidth.value / c.levels[level].bandwidth.value;
+  for (std::size_t i = level; i < (level == 0 ? 1 : c.levels.size()); ++i)
+    c.levels[i].bandwidth = factor * c.levels[i].bandwidth;
+}
+
+/// A level of links that the layout uses; of the network with all above it.
 void add_level(Section& s, const Request& r, std::size_t level, const char* key, const char* slow_else) {
   const auto& levels = r.hardware->cluster.levels;
   if (levels.size() <= level || (level > 0 && devices(r.layout) <= levels[level - 1].ranks)) return;
@@ -84,7 +91,7 @@ void add_level(Section& s, const Request& r, std::size_t level, const char* key,
        .step = 1e6,
        .unit = "GB/s",
        .in_unit = 1e9,
-       .set = [level](HardwareCard& card, double x) { card.cluster.levels[level].bandwidth = BytesPerSecond(x); }});
+       .set = [level](HardwareCard& card, double x) { set_bandwidth(card.cluster, level, BytesPerSecond(x)); }});
 }
 
 void add_rates(Section& s, const Request& r) {

@@ -180,27 +180,26 @@ void KeySearch::price_classes() {
   for (const Count r : staging_->kinds_of_ranks()) held_.push_back(held_sums(*prices_, staging_->held(r)));
 }
 
+/// Activations of a rank at a moment; those on the host are there then.
+StageAlive KeySearch::alive_at(const KeptMoment& moment) const {
+  StageAlive alive;
+  for (const KeptOfClass& k : moment)
+    add(alive, classes_[static_cast<std::size_t>(k.chunk_class)].alive, k.activations, k.for_weights, k.activations);
+  return alive;
+}
+
 /// What the ranks keep that can be the fullest.
 void KeySearch::price_ranks(const Pipeline& p) {
   ranks_.clear();
   for (const RankKept& r : staging_->kept(p)) {
-    const KeptMoment* worst = nullptr;
-    Bytes most;
-    for (const KeptMoment& m : r.moments) {
-      Bytes kept;
-      for (const KeptOfClass& k : m) {
-        const ChunkAlive& c = classes_[static_cast<std::size_t>(k.chunk_class)].alive;
-        kept += k.activations * std::max(Bytes(1), c.kept) + k.for_weights * c.for_weights;
-      }
-      if (worst != nullptr && kept <= most) continue;
-      worst = &m;
-      most = kept;
-    }
     PricedRank rank{.sums = held_[staging_->kind_of_rank(r.rank)]};
-    for (const KeptOfClass& k : *worst) {
-      const ChunkAlive& c = classes_[static_cast<std::size_t>(k.chunk_class)].alive;
-      add(rank.alive, c, k.activations, k.for_weights);
+    Bytes host;
+    for (const KeptMoment& m : r.moments) {
+      const StageAlive a = alive_at(m);
+      host = std::max(host, a.host);
+      if (&m == r.moments.data() || a.kept + a.rest > rank.alive.kept + rank.alive.rest) rank.alive = a;
     }
+    rank.alive.host = host;
     ranks_.push_back(rank);
   }
 }

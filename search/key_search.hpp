@@ -40,6 +40,7 @@ class KeySearch {
   void search_run(const Run& run);
   void change_splitting(bool splits);
   void price_staging(const Pipeline& p);
+  StageAlive alive_at(const KeptMoment& moment) const;
   void price_ranks(const Pipeline& p);
   void price_classes();
   void price_sharded(Zero zero);

@@ -115,12 +115,18 @@ class Neighbourhood {
       n.part = most_grown(here_.time, n.plan.time);
       n.slower = n.plan.found.step - here_.found.step;
       n.verdict = verdict(n.plan);
-      if (!n.plan.fits) n.over = std::max(n.plan.found.peak - usable(space_), n.plan.host - host_capacity());
+      if (!n.plan.fits) lack(n);
       if (n.verdict == Verdict::larger) n.over = n.plan.found.peak - here_.found.peak;
     }
     all_.push_back(n);
   }
-  Bytes host_capacity() const { return space_.cluster.device.host.capacity; }
+  /// What does not fit: on the device, or on a host whose capacity is stated.
+  void lack(Neighbour& n) const {
+    const HostSide& host = space_.cluster.device.host;
+    n.over = n.plan.found.peak - usable(space_);
+    n.on_host = !host.holds(n.plan.host) && n.plan.host - host.capacity > n.over;
+    if (n.on_host) n.over = n.plan.host - host.capacity;
+  }
   Verdict verdict(const Evaluated& e) const {
     if (!e.fits) return Verdict::too_large;
     const bool larger = e.found.peak > here_.found.peak, slower = e.found.step > here_.found.step;

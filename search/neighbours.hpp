@@ -23,7 +23,8 @@ struct Neighbour {
   PlanChange change = PlanChange::tp;
   Verdict verdict = Verdict::impossible;
   Evaluated plan{};
-  Bytes over{};      ///< too_large: what it has more than the device; larger: than the plan
+  Bytes over{};  ///< too_large: what it has more than the device, or its host; larger: than the plan
+  bool on_host = false;
   GrownTerm term{};  ///< what its fullest stage has most more of than the same stage of the plan
   GrownPart part{};  ///< what the step grew most by
   Seconds slower{};  ///< than the plan; negative: faster

@@ -70,11 +70,8 @@ class Moments {
 };
 
 /// Whether the fullest moment of `b` is never fuller than that of `a`, which holds the same chunks: each moment of `b`
-/// is covered, and those of `a` keep something of every chunk, so that what is alive besides counts all.
+/// is covered by one of `a`.
 bool always_fuller(const RankKept& a, const RankKept& b) {
-  for (const KeptMoment& m : a.moments)
-    for (const KeptOfClass& k : m)
-      if (k.activations == 0) return false;
   return std::all_of(b.moments.begin(), b.moments.end(), [&](const KeptMoment& m) {
     return std::any_of(a.moments.begin(), a.moments.end(), [&](const KeptMoment& n) { return covers(n, m); });
   });

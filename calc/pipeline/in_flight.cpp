@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-/// Counts what a rank keeps, slot by slot, and remembers the most.
+/// Counts what a rank takes, slot by slot, and remembers the most.
 class KeptTally {
  public:
   KeptTally(const Pipeline& p, Count rank, std::span<const ChunkKept> kept, std::span<KeptCount> counts)
@@ -24,8 +24,9 @@ class KeptTally {
   }
   void change(Count chunk, Count activations, Count for_weights) {
     jump(chunk, activations, for_weights);
-    if (bytes_ <= most_) return;
-    most_ = bytes_;
+    const Bytes all = bytes_ + rest();
+    if (all <= most_) return;
+    most_ = all;
     std::copy(now_.begin(), now_.end(), peak_.begin());
   }
   /// A change whose way there is not looked at.
@@ -40,6 +41,15 @@ class KeptTally {
   Bytes most() const { return most_; }
 
  private:
+  /// What the chunk in progress that needs most takes beside.
+  Bytes rest() const {
+    Bytes most;
+    for (Count c = 0; c < p_.chunks; ++c)
+      if (now(c).activations > 0)
+        most = std::max(most, kept_[static_cast<std::size_t>(model_chunk(p_, rank_, c))].rest);
+    return most;
+  }
+
   const Pipeline& p_;
   Count rank_;
   std::span<const ChunkKept> kept_;
@@ -62,21 +72,21 @@ void repeat(KeptTally& tally, OrderCursor& at, Count repetitions) {
   }
 }
 
-/// A run of equal units changes the counts by the same in each, so that the most is kept in the first or in the last.
+/// A run of equal units changes the counts by the same in each. Where these are one chunk's activations the worst
+/// moment is in the first unit or in the last; otherwise a chunk can come or go while what is kept grows.
 void tally_run(KeptTally& tally, OrderCursor& at, const Pipeline& p) {
   const Count step = equal_repetitions(p, at.run()), times = at.run().times;
   if (step == 0 || times <= 2 * step) return repeat(tally, at, times);
-  std::array<KeptCount, 2> before{};
-  for (std::size_t c = 0; c < 2 && c < static_cast<std::size_t>(p.chunks); ++c)
-    before[c] = tally.now(static_cast<Count>(c));
+  const auto second = static_cast<Count>(p.chunks > 1);
+  const std::array before{tally.now(0), tally.now(second)};
   repeat(tally, at, step);
+  const std::array after{tally.now(0), tally.now(second)};
+  const bool changes = p.schedule != Schedule::interleaved && after != before;
+  if (changes && (p.chunks > 1 || after[0].for_weights != before[0].for_weights))
+    return repeat(tally, at, times - step);
   const Count units = times / step - 2;
   at.skip(units * step);
-  if (p.schedule != Schedule::interleaved)
-    for (Count c = 0; c < p.chunks; ++c) {
-      const KeptCount &from = before[static_cast<std::size_t>(c)], &to = tally.now(c);
-      tally.jump(c, units * (to.activations - from.activations), units * (to.for_weights - from.for_weights));
-    }
+  if (changes) tally.jump(0, units * (after[0].activations - before[0].activations), 0);
   repeat(tally, at, times - (units + 1) * step);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What a rank keeps for backward at its worst moment.
+/// What a rank keeps for backward, and what a running chunk needs beside it, at its worst moment.
 
 #include <span>
 
@@ -7,10 +7,11 @@
 
 namespace llmcalc {
 
-/// Bytes that a micro-batch keeps in a model chunk.
+/// Bytes that a micro-batch takes in a model chunk.
 struct ChunkKept {
   Bytes activations{};  ///< from its forward until its gradients of inputs are done
   Bytes for_weights{};  ///< the part of them, and of gradients, from then until its gradients of weights are done
+  Bytes rest{};         ///< beside what is kept, while the chunk runs
 };
 
 /// Micro-batches that a local chunk keeps something of.
@@ -20,9 +21,10 @@ struct KeptCount {
   constexpr bool operator==(const KeptCount&) const = default;
 };
 
-/// The most bytes that a rank keeps at once. Counted from the begin of a forward to the end of the backward: a paired
-/// slot keeps both micro-batches. `kept`: by model chunk. `counts`: lent by the caller, twice as many as local chunks;
-/// the first half holds afterwards what is kept at that moment (the first such), by local chunk.
+/// The most bytes that a rank takes at once: what it keeps, and the rest of the chunk that needs most of those that
+/// have a micro-batch between the begin of its forward and the end of its backward. A paired slot keeps both
+/// micro-batches. `kept`: by model chunk. `counts`: lent by the caller, twice as many as local chunks; the first half
+/// holds afterwards what is kept at that moment (the first such), by local chunk.
 Bytes most_kept(const Pipeline& p, Count rank, std::span<const ChunkKept> kept, std::span<KeptCount> counts);
 
 /// The same for a list of slots of a rank, in their order: for automatic schedules, MakespanRoom::slots.

@@ -136,7 +136,7 @@ constexpr Definition run_table[] = {
      "", "Daly 2006", failing},
     {"run.gpus_needed", "GPUs for a run in a given number of days", "",
      [](S s) -> Formula {
-       if (!keeps_rate(s.request()) || s.request().gave("--global-batch"))
+       if (!keeps_rate(s.request()) || s.request().gave("--global-batch") || s.request().run.mtbf)
          return from_engine(s, "n_d", "fewest GPUs of which trial says that they end in time", "run.gpus_needed");
        Formula f{"n_rep*ceil(ceil(D_run*gpus/(days_in*86400*" + rate(s) + "))/n_rep)", measured(s)};
        f.own.push_back({"days_in", "days in which the run should end", number_text(s.request().run.days.value_or(1))});
@@ -146,10 +146,10 @@ constexpr Definition run_table[] = {
      "whole replicas of the same layout, among which a stated batch is shared out; predicted again for each number, or "
      "each GPU as fast as in this plan where the rate is measured or stated",
      "--days", "--tokens D and --days X, which some number of replicas reaches"},
-    {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); }, "watts and PUE are inputs",
-     "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
+    {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); }, "--watts, else the hardware file",
+     "LLaMA (arXiv:2302.13971) §6", "--tokens D and a device whose power is known"},
     {"run.co2_kg", "carbon dioxide", "kg", fixed<"kWh*co2_per_kwh">, "the grid's intensity is an input",
-     "LLaMA (arXiv:2302.13971) §6", "--tokens D, --watts W and --co2 KG/KWH"},
+     "LLaMA (arXiv:2302.13971) §6", "--tokens D, --co2 KG/KWH and a device whose power is known"},
     {"run.cost_usd", "cost", "USD", [](S s) { return of_hours(s, "*price"); },
      "--price, else the first of the hardware file", "the hardware file", "--tokens D and a price"},
 };

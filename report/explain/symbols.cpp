@@ -100,7 +100,7 @@ constexpr Size sizes[] = {
      [](S s) { return number_text(group_link(s.cluster(), s.layout(), Group::tensor).bandwidth.value); }},
     {"omega", "fraction of communication hidden", [](S s) { return number_text(hidden_inside(s.plan())); }},
     {"D_run", "tokens of the run", [](S s) { return number_text(s.request().run.tokens.value_or(0)); }},
-    {"watts", "watts per GPU", [](S s) { return number_text(s.request().run.watts.value_or(0)); }},
+    {"watts", "watts per GPU", [](S s) { return number_text(watts_of(s.request()).value_or(0)); }},
     {"PUE", "data centre's power over its machines'", [](S s) { return number_text(s.request().run.pue); }},
     {"co2_per_kwh", "kg CO2 per kWh", [](S s) { return number_text(s.request().run.co2.value_or(0)); }},
     {"price", "price of a GPU-hour, USD", [](S s) { return number_text(price_of(s.request()).value_or(0)); }},

@@ -122,6 +122,21 @@ TEST_CASE("Every chunk has a layer, whatever layers, embedding and head cost", "
   }
 }
 
+TEST_CASE("Layers that run again are all shared out, where keeping them takes longer than running them again",
+          "[cluster][partition]") {
+  Cases cases(44);
+  for (int i = 0; i < 300; ++i) {
+    const Pipeline p = pipeline_tests::sound(Schedule::interleaved, 2 + cases.below(3), 2 + cases.below(3), 8);
+    const Count layers = model_chunks(p) * (1 + cases.below(4)) + cases.below(4);
+    Arch a = even();
+    a.layers = layers;
+    RowCosts costs = random_costs(cases);
+    costs.first_again = 1 + cases.below(4);
+    costs.again[0] = -0.8 * costs.layer[0];  // transfers to the host take longer than the second forward
+    check_sound(balanced(layer_kinds(a), costs, p), model_chunks(p), layers);
+  }
+}
+
 TEST_CASE("Layers that are alike are shared out evenly over the ranks of an interleaved pipeline",
           "[cluster][partition]") {
   for (const Count v : {2, 3})

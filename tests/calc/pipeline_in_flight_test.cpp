@@ -74,25 +74,38 @@ TEST_CASE("The worst moment depends on what each chunk keeps") {
   CHECK(counts[1].activations == 2);
 }
 
+TEST_CASE("A chunk that needs much while it runs makes its own moment the worst") {
+  const Pipeline p{Schedule::interleaved, 2, 2, 4};  // rank 1 ends with the model's last chunk
+  std::vector<KeptCount> counts(4);
+  std::vector<ChunkKept> kept = equal_kept(p, 10, 0);
+  const Bytes without = most_kept(p, 1, kept, counts);
+  kept[3].rest = Bytes(1000);
+  CHECK(most_kept(p, 1, kept, counts) >= Bytes(1000 + 10));
+  CHECK(most_kept(p, 1, kept, counts) <= without + Bytes(1000));
+  CHECK(counts[1].activations > 0);
+}
+
 TEST_CASE("Runs that repeat are counted as if every slot were walked") {
   std::mt19937 random(41);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random, 8, 100);
     std::vector<ChunkKept> kept;
     for (Count c = 0; c < model_chunks(p); ++c)
-      kept.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50))});
+      kept.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50)),
+                      Bytes(static_cast<Count>(random() % 200))});
     const auto size = static_cast<std::size_t>(p.chunks);
     std::vector<KeptCount> counts(2 * size), walked(2 * size);
     for (Count r = 0; r < p.ranks; ++r) {
       std::vector<Slot> slots;
       for_each_slot(p, r, [&](const Slot& s) { slots.push_back(s); });
       REQUIRE(most_kept(p, r, kept, counts) == most_kept(p, r, slots, kept, walked));
-      Bytes sum;
+      Bytes sum, rest;
       for (std::size_t c = 0; c < size; ++c) {
         const ChunkKept& k = kept[static_cast<std::size_t>(model_chunk(p, r, static_cast<Count>(c)))];
         sum += counts[c].activations * k.activations + counts[c].for_weights * k.for_weights;
+        if (counts[c].activations > 0) rest = std::max(rest, k.rest);
       }
-      REQUIRE(sum == most_kept(p, r, kept, counts));
+      REQUIRE(sum + rest == most_kept(p, r, kept, counts));
     }
   }
 }

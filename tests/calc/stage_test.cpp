@@ -58,3 +58,47 @@ TEST_CASE("the fullest stage is the first of those with the highest peak", "[tra
     }
   }
 }
+
+TEST_CASE("the stage of the head holds its states and the logits of a micro-batch, however little is kept", "[train]") {
+  Arch a = even();
+  a.layers = 8;
+  a.vocabulary = 200'000;
+  Plan plan;
+  plan.seq = 512;
+  plan.global_batch = 32;
+  plan.micro_batch = 2;
+  plan.recompute = Recompute::full;
+  const Cluster c = device(300e12, 2e12, 300e9);
+  for (const auto& [schedule, chunks] : {std::pair{Schedule::interleaved, 2},
+                                         {Schedule::interleaved, 4},
+                                         {Schedule::zb_v, 2},
+                                         {Schedule::zb_1p, 1},
+                                         {Schedule::zb_2p, 1},
+                                         {Schedule::dualpipe, 2},
+                                         {Schedule::dualpipe_v, 2}}) {
+    const Layout l{.pp = 2, .chunks = chunks, .schedule = schedule};
+    const Prices prices = price(a, plan, l, c.device);
+    const Partition p = partition(prices, plan, l, c);
+    for (Count r = 0; r < 2; ++r) {
+      const Memory m = stage(prices, plan, l, p, r).memory;
+      CHECK(m.peak >= m.weights + m.gradients + m.optimizer + m.logits);
+    }
+  }
+}
+
+TEST_CASE("the host holds what all micro-batches in flight put there, whatever the device's worst moment", "[train]") {
+  Arch a = even();
+  a.layers = 8;
+  Plan plan;
+  plan.seq = 512;
+  plan.global_batch = 32;
+  plan.offload.activations = {1, 1};
+  Cluster c = device(300e12, 2e12, 300e9);
+  c.device.host = {BytesPerSecond(63e9), BytesPerSecond(2e11)};
+  const auto on_host = [&](Schedule schedule, Count rank) {
+    const Layout l{.pp = 4, .schedule = schedule};
+    const Prices prices = price(a, plan, l, c.device);
+    return stage(prices, plan, l, partition(prices, plan, l, c), rank).memory.host;
+  };
+  for (const Count rank : {0, 1, 2, 3}) CHECK(on_host(Schedule::zb_h1, rank) == on_host(Schedule::one_f_one_b, rank));
+}

@@ -103,6 +103,23 @@ TEST_CASE("without a batch each replica brings its own, and one replica fewer is
   CHECK(ask(train + fmt::format("--gpus {}", gpus - 8))["run"]["days"] > 30);
 }
 
+TEST_CASE("the GPUs for given days end the run in that time with the failures that it counts", "[cli]") {
+  const std::string train =
+      "train llama-3.1-8b --hardware h100 --tp 2 --zero 1 --tokens 1T --days 30 --mtbf 2k --checkpoint-bandwidth 1GB/s "
+      "--restart 600 ";
+  const Count gpus = ask(train)["run"]["gpus_needed"];
+  CHECK(ask(train + fmt::format("--gpus {}", gpus))["run"]["effective_days"] <= 30);
+  CHECK(ask(train + fmt::format("--gpus {}", gpus - 2))["run"]["effective_days"] > 30);
+}
+
+TEST_CASE("a run's energy is at the hardware file's power, unless another is given", "[cli]") {
+  const std::string train = "train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --tokens 1T ";
+  const json::Value run = ask(train + "--co2 0.4")["run"], other = ask(train + "--watts 350 --pue 1.2")["run"];
+  CHECK(run["energy_kwh"] == Approx(0.7 * run["gpu_hours"].get<double>()));
+  CHECK(run["co2_kg"] == Approx(0.4 * run["energy_kwh"].get<double>()));
+  CHECK(other["energy_kwh"] == Approx(0.6 * run["energy_kwh"].get<double>()));
+}
+
 TEST_CASE("the headline of a run with failures counts them throughout", "[cli]") {
   const json::Value v = ask(
       "train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T --mtbf 1000 --checkpoint-bandwidth 1GB/s "

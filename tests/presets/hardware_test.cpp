@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "calc/assemble.hpp"
 #include "presets/builtin.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/load.hpp"
@@ -189,6 +190,25 @@ TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[h
                                                                       {"memory.bandwidth", "measured"},
                                                                       {"matmul.fp32", "measured"}});
   CHECK(c.unknown == std::vector<std::string>{"cache", "power", "link", "network", "pcie", "price", "achieved"});
+}
+
+TEST_CASE("a spine is a third level of links, above networks of a stated size", "[hardware]") {
+  const auto with = [](const std::string& network, const std::string& spine) {
+    return read_hardware_file(file(R"({"link": {"bandwidth": "450 GB/s", "ranks": 8}, "network": {)" + network +
+                                   R"("bandwidth": "50 GB/s"}, "spine": {"bandwidth": ")" + spine + R"("}})"),
+                              "mine.json")
+        .cluster;
+  };
+  const Cluster c = with(R"("ranks": 16, )", "10 GB/s");
+  REQUIRE(c.levels.size() == 3);
+  CHECK(c.levels[2].bandwidth.value == 10e9);
+  // 32 ranks: 8 on the link, 2 nodes of a network, 2 networks. A ring's reduce-scatter of M bytes leaves 7/8 M, then
+  // 1/2 of an eighth, then 1/2 of a sixteenth; an all-reduce does it twice.
+  const Layout l{.dp = 32};
+  const Exchange e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 1, .bytes = Bytes(3200)};
+  const double once = 3200 * (7.0 / 8 / 450e9 + 1.0 / 16 / 50e9 + 1.0 / 32 / 10e9);
+  CHECK(exchange_time(e, l, c).total().value == Approx(2 * once));
+  CHECK_THROWS_WITH(with("", "10 GB/s"), Contains("give \"network\" the \"ranks\" that one of them joins"));
 }
 
 TEST_CASE("what single operators achieved is read by format", "[hardware]") {
