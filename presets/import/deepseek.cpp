@@ -152,6 +152,13 @@ Arch minicpm3(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf youtu/modeling_youtu.py: dense, DeepSeek-V3's attention; tied by default.
+Arch youtu(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  latent_attention(c, a, deepseek_latent);
+  return a;
+}
+
 /// hf glm4_moe/modeling_glm4_moe.py: grouped attention, `attention_bias` on q, k, v only; `use_qk_norm` puts RMSNorms
 /// of the head width on q and k.
 Arch glm4_moe(const Config& c, const Defaults& d) {
@@ -313,6 +320,7 @@ std::vector<Family> deepseek_families() {
       {"deepseek_v32", deepseek_v32, {61, 7168, 128, 0, 64, 18432, 129280, 163840}},
       {"glm_moe_dsa", glm_moe_dsa, {78, 6144, 64, 0, 64, 12288, 154880, 202752}},
       {"longcat_flash", longcat_flash, {28, 6144, 64, 0, 0, 12288, 131072, 131072}},
+      {"youtu youtu_llm", youtu, {32, 2048, 16, 0, 0, 6144, 128256, 131072, true}},
       {"minicpm3", minicpm3, {62, 2560, 40, 0, 0, 6400, 73448, 32768, true}},
       {"glm4_moe_lite", glm4_moe_lite, {47, 2048, 20, 0, 64, 10240, 154880, 202752}},
       {"kimi_linear", kimi_linear, {27, 2304, 32, 0, 72, 9216, 163840, 1048576}},

@@ -39,6 +39,7 @@ std::vector<Family> rwkv_families();
 std::vector<Family> lfm_families();
 std::vector<Family> deepseek_v4_families();
 std::vector<Family> encoder_families();
+std::vector<Family> diffusion_families();
 /// Whether "architectures" names a class that is T5's encoder without its decoder and head (T5EncoderModel).
 bool names_encoder_alone(const Config& c);
 /// Whether it names a class with logits of labels in place of tokens (LlamaForSequenceClassification,

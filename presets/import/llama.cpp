@@ -245,6 +245,19 @@ Arch orion(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hub pfnet/plamo-13b, modeling_plamo.py: a parallel block with one RMSNorm; n_shared_head heads share keys and
+/// values, whatever num_key_value_heads says; no biases.
+Arch plamo(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
+  const Count shared = c.size("n_shared_head", 8);
+  if (a.heads % shared != 0)
+    c.refuse("\"num_attention_heads\" must be a multiple of \"n_shared_head\"; so many share keys and values");
+  a.kv_heads = a.heads / shared;
+  return a;
+}
+
 /// hf mllama/modeling_mllama.py, the text model: Llama, some of whose layers (cross_attention_layers) read images alone
 /// and are skipped without one: they count with the towers, as do the 8 rows that the token table has besides.
 Arch mllama(const Config& c, const Defaults& d) {
@@ -275,6 +288,7 @@ std::vector<Family> llama_families() {
       {"hunyuan_v1_moe", hunyuan_moe, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"orion", orion, {40, 5120, 40, 0, 0, 15360, 84608, 4096}},
+      {"plamo", plamo, {32, 4096, 32, 0, 0, 13312, 32000, 2048}},
       {"mllama_text_model", mllama, {40, 4096, 32, 8, 0, 14336, 128256, 131072}},
       {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},
   };
