@@ -18,7 +18,9 @@ void refuse_other_llada(const Config& c) {
 /// the table has embedding_size rows, as has the untied head.
 Arch llada(const Config& c, const Defaults& d) {
   refuse_other_llada(c);
-  Arch a = base_arch(c, d);
+  Defaults own = d;
+  own.context = own.mlp = 0;  // under names of their own
+  Arch a = base_arch(c, own);
   a.bidirectional = true;
   a.kv_heads = c.size({"n_kv_heads", "num_key_value_heads"}, a.heads);
   a.mlp_width = c.size({"mlp_hidden_size", "intermediate_size"}, d.mlp);
