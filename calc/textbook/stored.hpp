@@ -260,7 +260,8 @@ class StoredTable {
       statistics(layers, Tokens::all, shared_kv ? 1 : 2, two);  // one for all heads
       return;
     }
-    statistics(layers, Tokens::all, shared_kv ? heads : heads + groups, two);
+    statistics(layers, Tokens::all, heads, two);
+    if (!shared_kv) statistics(layers, Tokens::all, groups, two);
   }
 
   /// The low rank of the queries, queries and keys before and after their norms, the output before and after its rank.
