@@ -6,6 +6,14 @@ namespace llmcalc::import {
 
 namespace {
 
+/// Every token sees all others; a class of labels has no head.
+void see_both_ways(const Config& c, Arch& a) {
+  a.bidirectional = true;
+  if (!names_labels(c)) return;
+  a.head = {.kind = HeadKind::none};
+  a.tied_head = false;
+}
+
 /// What hub GSAI-ML/LLaDA-8B-Instruct, configuration_llada.py, could be besides, in no released model.
 void refuse_other_llada(const Config& c) {
   if (c.text("block_type", "llama") != "llama") c.refuse("\"block_type\": only llama is known");
@@ -21,7 +29,6 @@ Arch llada(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.context = own.mlp = 0;  // under names of their own
   Arch a = base_arch(c, own);
-  a.bidirectional = true;
   a.kv_heads = c.size({"n_kv_heads", "num_key_value_heads"}, a.heads);
   a.mlp_width = c.size({"mlp_hidden_size", "intermediate_size"}, d.mlp);
   a.vocabulary = c.first_size({"embedding_size", "vocab_size"}, a.vocabulary);
@@ -30,15 +37,16 @@ Arch llada(const Config& c, const Defaults& d) {
   a.qkv_bias = c.flag("include_qkv_bias", false);
   a.tied_head = c.flag("weight_tying", a.tied_head);
   c.ignore({"layer_norm_with_affine", "attention_layer_norm_with_affine", "bias_for_layer_norm"});
+  see_both_ways(c, a);
   return a;
 }
 
 /// hub Dream-org/Dream-v0-Instruct-7B, modeling_dream.py: Qwen 2 both ways.
 Arch dream(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  a.bidirectional = true;
   a.qkv_bias = true;
   c.ignore({"sliding_window", "max_window_layers", "use_mrope"});
+  see_both_ways(c, a);
   return a;
 }
 

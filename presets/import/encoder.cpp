@@ -11,8 +11,7 @@ namespace {
 /// model, with BERT's pooler or without. Labels are beside the model: of a sequence behind BERT's pooler, or behind a
 /// matrix of their own (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  const std::string name = named.empty() ? model + "Model" : named.front();
+  const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
   const bool bert = model == "Bert";
   if (name == model + "Model") return {.kind = HeadKind::none, .pooler = pooler};
   if (name == model + "ForMaskedLM") return {.kind = HeadKind::masked_token};
@@ -221,7 +220,7 @@ Arch nomic_bert(const Config& c, const Defaults& d) {
     c.refuse("\"rotary_emb_fraction\" is 0; NomicBERT is known with rotation alone");
   Arch a = base_arch(c, d);
   a.context = c.first_size({"n_positions", "max_position_embeddings"}, d.context);
-  const bool pretrains = c.has("architectures") && c.texts("architectures").front() == "NomicBertForPreTraining";
+  const bool pretrains = named_class(c) == "NomicBertForPreTraining";
   make_encoder(a, pretrains ? ModelHead{.kind = HeadKind::masked_token} : encoder_head(c, "NomicBert", false));
   a.position = Position::rope;
   a.position_rows = 0;
@@ -236,10 +235,7 @@ Arch nomic_bert(const Config& c, const Defaults& d) {
 
 }  // namespace
 
-bool names_encoder_alone(const Config& c) {
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  return !named.empty() && named.front().ends_with("EncoderModel");
-}
+bool names_encoder_alone(const Config& c) { return named_class(c).ends_with("EncoderModel"); }
 
 bool names_labels(const Config& c) {
   static constexpr std::array<std::string_view, 9> words{"SequenceClassification",
@@ -251,10 +247,9 @@ bool names_labels(const Config& c) {
                                                          "ForScore",
                                                          "ForRanking",
                                                          "ElectraForPreTraining"};
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  return !named.empty() && std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return named.front().find(word) != std::string::npos;
-  });
+  const std::string name = named_class(c);
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 std::vector<Family> encoder_families() {

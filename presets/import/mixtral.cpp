@@ -92,8 +92,7 @@ Arch grok(const Config& c, const Defaults& d) {
 /// images): Grok-1 with an untied head and, under residual_moe, a dense MLP of intermediate_size beside the experts of
 /// moe_intermediate_size.
 Arch grok_2(const Config& c, const Defaults& d) {
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  if (named.empty() || named.front() != "Grok1ForCausalLM")
+  if (named_class(c) != "Grok1ForCausalLM")
     c.refuse("\"git\" is known for Grok 2 alone, whose \"architectures\" names Grok1ForCausalLM; GIT is not known");
   Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::both;

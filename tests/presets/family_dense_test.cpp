@@ -125,6 +125,8 @@ TEST_CASE("models of masked diffusion are Llama and Qwen 2 whose tokens see all 
       7615616512);
   CHECK(b.is_encoder());
   CHECK(b.head == ModelHead{});
+  CHECK(arch(small("Dream", R"("architectures": ["DreamForTokenClassification"], "tie_word_embeddings": true)")).head ==
+        ModelHead{.kind = HeadKind::none});
   CHECK_THAT(refusal(small("llada", R"("attention_layer_norm": true)")), Catch::Contains("which is not known"));
   CHECK_THAT(refusal(small("llada", R"("block_type": "sequential")")), Catch::Contains("only llama is known"));
 }
@@ -151,4 +153,41 @@ TEST_CASE("T5Gemma has the parameters of its modules, an encoder's and a decoder
     "intermediate_size": 6912, "vocab_size": 256000})";
   CHECK_THAT(refusal(t5gemma(narrow)), Catch::Contains("halves must be alike in them"));
   CHECK_THAT(refusal(R"({"model_type": "t5gemma"})"), Catch::Contains("\"encoder\" is missing"));
+}
+
+TEST_CASE("CWM, Helium and Jais 2 have the parameters of their modules, at their classes' sizes", "[import][family]") {
+  const auto ends = [](Count vocabulary, Count hidden) {
+    return Tensors{{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
+  };
+  // facebook/cwm
+  const Arch cwm =
+      check_tensors(R"({"architectures": ["CwmForCausalLM"], "head_dim": 128, "hidden_act": "silu",
+      "hidden_size": 6144, "intermediate_size": 21504, "max_position_embeddings": 131072, "model_type": "cwm",
+      "num_attention_heads": 48, "num_hidden_layers": 64, "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
+      "sliding_window": 8192, "tie_word_embeddings": false, "vocab_size": 128256})",
+                    together({in_layers(64, layer(6144, 48, 8, 128, 21504)), ends(128256, 6144)}), 32581097472);
+  CHECK(cwm.local.reach == Reach{8192, false});
+  CHECK(cwm.local.layers == others_of(64, {0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60}));
+  // kyutai/helium-1-preview-2b
+  check_tensors(R"({"architectures": ["HeliumForCausalLM"], "attention_bias": false, "head_dim": 128,
+      "hidden_act": "silu", "hidden_size": 2560, "intermediate_size": 7040, "max_position_embeddings": 4096,
+      "mlp_bias": false, "model_type": "helium", "num_attention_heads": 20, "num_hidden_layers": 24,
+      "num_key_value_heads": 20, "rms_norm_eps": 1e-08, "rope_theta": 100000.0, "tie_word_embeddings": false,
+      "vocab_size": 48000})",
+                together({in_layers(24, layer(2560, 20, 20, 128, 7040)), ends(48000, 2560)}), 2172643840);
+  CHECK_FALSE(arch(small("helium", R"("attention_bias": true)")).attention_out_bias);
+  const Tensors each = together({projections(3328, 26, 26, 128),
+                                 {{"attention biases", {3328}, 4},
+                                  {"up_proj", {26624, 3328}},
+                                  {"up_proj.bias", {26624}},
+                                  {"down_proj", {3328, 26624}},
+                                  {"down_proj.bias", {3328}},
+                                  {"layernorms", {3328}, 4}}});
+  const Arch jais =
+      check_tensors(R"({"architectures": ["Jais2ForCausalLM"], "attention_bias": true,
+      "hidden_act": "relu2", "hidden_size": 3328, "intermediate_size": 26624, "layer_norm_eps": 1e-05,
+      "max_position_embeddings": 8192, "mlp_bias": true, "model_type": "jais2", "num_attention_heads": 26,
+      "num_hidden_layers": 32, "num_key_value_heads": 26, "tie_word_embeddings": false, "vocab_size": 150272})",
+                    together({in_layers(32, each), ends(150272, 3328), {{"norm.bias", {3328}}}}), 8090401280);
+  CHECK(jais.activation == Activation::relu_squared);
 }

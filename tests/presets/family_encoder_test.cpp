@@ -82,5 +82,6 @@ TEST_CASE("NomicBERT's switches are read, and what it could be besides is refuse
   CHECK_THAT(refusal(switched("mlp_fc1_bias", "false", "true")), Catch::Contains("biases everywhere or nowhere"));
   CHECK(arch(switched("activation_function", "\"swiglu\"", "\"gelu\"")).mlp == MlpKind::plain);
   CHECK(arch(switched("activation_function", "\"swiglu\"", "\"geglu\"")).activation == Activation::gelu);
+  CHECK(arch(switched("architectures", "[\"NomicBertModel\"]", "[]")).head == ModelHead{.kind = HeadKind::none});
   CHECK(arch(switched("qkv_proj_bias", "false", "true")).attention_out_bias);
 }
