@@ -208,16 +208,21 @@ void nomic_mlp(const Config& c, Arch& a) {
     c.refuse("\"mlp_fc1_bias\" and \"mlp_fc2_bias\" differ; an MLP has biases everywhere or nowhere here");
 }
 
-/// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, which nomic-embed-text-v1.5 shares: BERT under other names,
-/// with rotation in place of learned positions, a gated MLP and switches for its biases; no pooler. Masked tokens: a
-/// dense layer, a norm and the token table, with biases where the MLP has them.
-Arch nomic_bert(const Config& c, const Defaults& d) {
+/// What NomicBERT could be besides.
+void refuse_other_nomic(const Config& c) {
   if (c.has("num_experts") && c.count("num_experts", 0) > 1)
     c.refuse("\"num_experts\" is above 1; NomicBERT's experts share one bias, which is not known");
   if (c.flag("prenorm", false) || c.flag("use_rms_norm", false))
     c.refuse("\"prenorm\" or \"use_rms_norm\" is true; NomicBERT is known with LayerNorms behind its sums alone");
   if (c.number("rotary_emb_fraction", 0) <= 0)
     c.refuse("\"rotary_emb_fraction\" is 0; NomicBERT is known with rotation alone");
+}
+
+/// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, which nomic-embed-text-v1.5 shares: BERT under other names,
+/// with rotation in place of learned positions, a gated MLP and switches for its biases; no pooler. Masked tokens: a
+/// dense layer, a norm and the token table, with biases where the MLP has them.
+Arch nomic_bert(const Config& c, const Defaults& d) {
+  refuse_other_nomic(c);
   Arch a = base_arch(c, d);
   a.context = c.first_size({"n_positions", "max_position_embeddings"}, d.context);
   const bool pretrains = named_class(c) == "NomicBertForPreTraining";

@@ -107,14 +107,19 @@ LayerSet softmax_layers(const Config& c, const Arch& a) {
   return set;
 }
 
+/// Lightning attention always has a gate and an output norm, and no biases.
+void refuse_other_lightning(const Config& c) {
+  for (const char* key : {"use_output_gate", "use_output_norm"})
+    if (!c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is not true; lightning attention has it here");
+  if (c.flag("attention_bias", false)) c.refuse("\"attention_bias\" is true; lightning attention has no biases here");
+}
+
 /// hub openbmb/MiniCPM-SALA, modeling_minicpm_sala.py: lightning attention with RMSNorms of the head width on q and k,
 /// and softmax attention with fewer KV heads and without rotation; both have a gate per number of the output. What
 /// sparse_config says is not known: the latter is counted as attention to all tokens, which it is up to dense_len.
 Arch minicpm_sala(const Config& c, const Defaults& d) {
+  refuse_other_lightning(c);
   Arch a = base_arch(c, d);
-  for (const char* key : {"use_output_gate", "use_output_norm"})
-    if (!c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is not true; lightning attention has it here");
-  if (c.flag("attention_bias", false)) c.refuse("\"attention_bias\" is true; lightning attention has no biases here");
   LayerMixer softmax;
   static_cast<Mixer&>(softmax) = a;
   if (c.flag("attn_use_output_gate", false)) softmax.attention_gate = AttentionGate::per_channel;
