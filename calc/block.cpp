@@ -46,14 +46,20 @@ void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
             : b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim());
 }
 
+/// Norms of queries and of `kv_heads` heads of keys, unless the layer reads those of another.
+void norm_queries_and_keys(SegmentBuilder& b, Qkv& r, Count kv_heads) {
+  const Mixer& a = b.mixer();
+  if (a.qk_norm == QkNorm::none) return;
+  r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
+  if (!a.shared_kv)
+    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), kv_heads), Split::heads, r.k, kv_heads);
+}
+
 void norm_heads(SegmentBuilder& b, Qkv& r) {
   const Mixer& a = b.mixer();
-  const bool own = !a.shared_kv, qk = a.qk_norm != QkNorm::none;
   const Norm value{.rows = mul(b.tokens(), a.kv_heads), .width = a.v_dim()};
-  if (own && a.value_norm) r.v = b.add("attn.v_norm", attn, value, Split::heads, r.v, a.kv_heads);
-  if (qk) r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
-  if (own && qk)
-    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
+  if (!a.shared_kv && a.value_norm) r.v = b.add("attn.v_norm", attn, value, Split::heads, r.v, a.kv_heads);
+  norm_queries_and_keys(b, r, a.kv_heads);
 }
 
 Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
@@ -177,17 +183,20 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
                   a.attention_out_bias, l.v_dim);
 }
 
-/// Lightning attention of MiniMax: q, k, v, a norm on the output, a sigmoid gate from the input.
+/// Lightning attention of MiniMax: q, k, v of all heads, a norm on the output, a sigmoid gate from the input; norms of
+/// queries and keys where the model's attention has them (Ling 2.5). Left out: a rotation (Ling 2.5), which has no
+/// parameters and no FLOPs.
 TensorId linear_attention(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Count w = mul(a.heads, a.head_dim);
-  const TensorId q = b.linear("attn.q", attn, Split::column, x, a.hidden, w, false, a.head_dim);
-  const TensorId k = b.linear("attn.k", attn, Split::column, x, a.hidden, w, false, a.head_dim);
-  const TensorId v = b.linear("attn.v", attn, Split::column, x, a.hidden, w, false, a.head_dim);
+  Qkv r{b.linear("attn.q", attn, Split::column, x, a.hidden, w, false, a.head_dim),
+        b.linear("attn.k", attn, Split::column, x, a.hidden, w, false, a.head_dim),
+        b.linear("attn.v", attn, Split::column, x, a.hidden, w, false, a.head_dim)};
+  norm_queries_and_keys(b, r, a.heads);
   const Step& s = b.step();
   const TensorId o =
       b.add("attn.core", attn, LinearAttention{s.sequences, a.heads, s.queries, a.head_dim, a.heads, a.head_dim},
-            Split::heads, {q, k, v});
+            Split::heads, {r.q, r.k, r.v});
   const TensorId n = b.add("attn.o_norm", attn, Norm{b.tokens(), w, w}, Split::width, o, a.head_dim);
   const TensorId g = b.linear("attn.gate", attn, Split::column, x, a.hidden, w, false, a.head_dim);
   const TensorId y =

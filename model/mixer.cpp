@@ -12,11 +12,9 @@ double score_scale(const Pass& p, Count width) {
   return own > 0 ? own : 1 / std::sqrt(static_cast<double>(width));
 }
 
-namespace {
-
-/// Norm of queries or keys: each head's row, or a token's heads together.
 Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
   const Mixer& m = p.mixer();
+  if (m.qk_norm == QkNorm::none) return x;
   const bool together = m.qk_norm == QkNorm::full || m.qk_norm == QkNorm::full_bias;
   const bool centred =
       m.qk_norm == QkNorm::per_head_bias || m.qk_norm == QkNorm::full_bias || m.qk_norm == QkNorm::each_head;
@@ -27,6 +25,8 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
                    .spans = together};
   return p.norm(op, std::move(x), shape);
 }
+
+namespace {
 
 /// The projection of x by which sigmoid gates the heads' output o, which it returns: one number per head, or one per
 /// number of o (Qwen3-Next, Step 3.5; arXiv:2505.06708).
@@ -56,7 +56,6 @@ void norm_heads(Pass& p, Qkv& r) {
     const Norm each_head{.rows = r.v.rows * m.kv_heads, .width = m.v_dim()};
     r.v = p.norm("attn.v_norm", std::move(r.v), each_head);
   }
-  if (m.qk_norm == QkNorm::none) return;
   r.q = qk_norm(p, "attn.q_norm", std::move(r.q), m.heads);
   if (!m.shared_kv) r.k = qk_norm(p, "attn.k_norm", std::move(r.k), m.kv_heads);
 }

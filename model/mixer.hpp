@@ -31,6 +31,10 @@ Value compressed_attention(Pass& p, Value x);
 /// The current layer's recurrence (Mixer::recurrent) on x, as wide as x.
 Value recurrence(Pass& p, Value x);
 
+/// The norm that the current layer's mixer has of queries or keys, x of `heads` heads: of each head's row, or of a
+/// token's heads together. Without one x itself.
+Value qk_norm(Pass& p, std::string_view op, Value x, Count heads);
+
 /// Lightning attention (MiniMax-01, arXiv:2501.08313) on x, as wide as x.
 Value linear_attention(Pass& p, Value x);
 

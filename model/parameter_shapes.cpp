@@ -358,6 +358,7 @@ class Shapes {
   void lightning() {
     const Count w = a_.heads * a_.head_dim;
     for (const char* name : {"attn.q", "attn.k", "attn.v"}) matrix(name, w, a_.hidden, false);
+    for (const char* name : {"attn.q_norm", "attn.k_norm"}) qk_norm(name, a_, a_.heads);
     scale("attn.o_norm", w, false);
     matrix("attn.gate", w, a_.hidden, false);
     out("attn.out", w);

@@ -224,6 +224,8 @@ Value linear_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Step& s = p.step();
   Value q = p.linear("attn.q", x), k = p.linear("attn.k", x), v = p.linear("attn.v", x);
+  q = qk_norm(p, "attn.q_norm", std::move(q), m.heads);
+  k = qk_norm(p, "attn.k_norm", std::move(k), m.heads);
   const LinearAttention shape{.sequences = s.sequences,
                               .heads = m.heads,
                               .queries = s.queries,

@@ -93,8 +93,9 @@ void check_generates(const Request& r, Parts parts) {
                     "leave --no-kv-cache out",
                     r.model.name));
   if (r.model.arch.head.has_logits() && !r.model.arch.is_encoder()) return;
-  throw InputError(fmt::format("{} {}: it reads a text and generates none; ask for its training{}", r.model.name,
-                               r.model.arch.is_encoder() ? "is an encoder" : "has no head",
+  throw InputError(fmt::format("{} {}: it reads a text and generates none token by token; ask for its training{}",
+                               r.model.name,
+                               r.model.arch.is_encoder() ? "sees a text both ways, as encoders do" : "has no head",
                                r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 

@@ -220,7 +220,7 @@ class StoredTable {
     if (!mixer_.shared_kv) numbers(s_.L_s, Tokens::all, N(before + (alike ? values : 0)) * groups * s_.d_h);
     if (!alike) numbers(s_.L_s, Tokens::all, (mixer_.shared_kv ? heads : heads + N(values) * groups) * s_.d_v);
     if (mixer_.value_norm && !mixer_.shared_kv) statistics(s_.L_s, Tokens::all, groups, false);
-    if (normed) qk_statistics(heads, mixer_.shared_kv ? N(0) : groups);
+    if (normed) qk_statistics(s_.L_s, heads, groups, mixer_.shared_kv);
     scores();
     gate();
     indexer();
@@ -253,15 +253,15 @@ class StoredTable {
     numbers(s_.L_s, Tokens::all,
             heads * s_.d_v + (mixer_.attention_gate == AttentionGate::per_head ? heads : heads * s_.d_v));
   }
-  void qk_statistics(const N& heads, const N& groups) {
+  void qk_statistics(const N& layers, const N& heads, const N& groups, bool shared_kv) {
     const QkNorm k = mixer_.qk_norm;
     const bool two = k == QkNorm::per_head_bias || k == QkNorm::each_head || k == QkNorm::full_bias;
     if (k == QkNorm::full || k == QkNorm::full_bias) {
-      statistics(s_.L_s, Tokens::all, mixer_.shared_kv ? 1 : 2, two);  // one for all heads
+      statistics(layers, Tokens::all, shared_kv ? 1 : 2, two);  // one for all heads
       return;
     }
-    statistics(s_.L_s, Tokens::all, heads, two);
-    statistics(s_.L_s, Tokens::all, groups, two);
+    statistics(layers, Tokens::all, heads, two);
+    if (!shared_kv) statistics(layers, Tokens::all, groups, two);
   }
 
   /// The low rank of the queries, queries and keys before and after their norms, the output before and after its rank.
@@ -308,9 +308,12 @@ class StoredTable {
     indexer();
   }
 
-  /// Tensors of linear attention: q, k, v, the core's output before and after its norm, the gate, their product.
+  /// Tensors of linear attention: q, k, v, the core's output before and after its norm, the gate, their product; q and
+  /// k before their norms.
   void linear() {
-    numbers(s_.L_l, Tokens::all, N(7) * s_.cut(s_.A) * s_.d_h);
+    const bool normed = mixer_.qk_norm != QkNorm::none;
+    numbers(s_.L_l, Tokens::all, N(normed ? 9 : 7) * s_.cut(s_.A) * s_.d_h);
+    if (normed) qk_statistics(s_.L_l, s_.cut(s_.A), s_.cut(s_.A), false);
     statistics(s_.L_l, Tokens::all, 1, false);
   }
 

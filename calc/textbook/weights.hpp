@@ -151,7 +151,7 @@ class WeightTable {
     matrix(c, s_.L_s, 1, s_.cut(s_.A) * s_.d_v, s_.D);
     if (m_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
     if (m_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
-    qk_norms(q, kv);
+    qk_norms(s_.L_s, q, kv, m_.shared_kv);
     gate();
     indexer();
   }
@@ -174,7 +174,7 @@ class WeightTable {
     const bool per_head = m_.attention_gate == AttentionGate::per_head;
     matrix(Component::attention, s_.L_s, 1, s_.D, s_.cut(s_.A) * (per_head ? N(1) : s_.d_v));
   }
-  void qk_norms(const N& q, const N& kv) {
+  void qk_norms(const N& layers, const N& q, const N& kv, bool shared_kv) {
     const bool bias = m_.qk_norm == QkNorm::per_head_bias || m_.qk_norm == QkNorm::full_bias;
     switch (m_.qk_norm) {
       case QkNorm::none:
@@ -182,13 +182,13 @@ class WeightTable {
         break;
       case QkNorm::per_head:
       case QkNorm::per_head_bias:
-        inner_norm(s_.L_s, (bias ? 2 : 1) * (m_.shared_kv ? 1 : 2), s_.d_h, Place::shared);
+        inner_norm(layers, (bias ? 2 : 1) * (shared_kv ? 1 : 2), s_.d_h, Place::shared);
         break;
       case QkNorm::each_head:
       case QkNorm::full:
       case QkNorm::full_bias:
-        inner_norm(s_.L_s, bias ? 2 : 1, q);
-        if (!m_.shared_kv) inner_norm(s_.L_s, bias ? 2 : 1, kv);
+        inner_norm(layers, bias ? 2 : 1, q);
+        if (!shared_kv) inner_norm(layers, bias ? 2 : 1, kv);
         break;
     }
   }
@@ -246,12 +246,13 @@ class WeightTable {
     inner_norm(layers, 1, width, place);
   }
 
-  /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, and a norm of the core's
-  /// output.
+  /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, a norm of the core's output,
+  /// and the norms of queries and keys that the model's attention has.
   void linear() {
     const N width = s_.cut(s_.A) * s_.d_h;
     matrix(Component::attention, s_.L_l, 4, s_.D, width);
     matrix(Component::attention, s_.L_l, 1, width, s_.D);
+    qk_norms(s_.L_l, width, width, false);
     inner_norm(s_.L_l, 1, width);
   }
 

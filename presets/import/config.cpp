@@ -60,6 +60,11 @@ void Config::ignore(Keys keys) const {
 
 void Config::refuse(const std::string& sentence) const { throw InputError(where() + ": " + sentence); }
 
+std::string named_class(const Config& c) {
+  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
+  return named.empty() ? "" : named.front();
+}
+
 namespace {
 
 /// Keys whose names sound like parameters and which, in every family, are not.

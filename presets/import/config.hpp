@@ -88,6 +88,9 @@ class Config {
   std::shared_ptr<std::vector<Assumption>> assumed_ = std::make_shared<std::vector<Assumption>>();
 };
 
+/// The class that "architectures" names first; nothing where it names none.
+std::string named_class(const Config& c);
+
 /// Whether a value changes nothing in any key: null, false, 0 or empty.
 bool says_nothing(const json::Value& v);
 

@@ -4,6 +4,18 @@
 
 namespace llmcalc::import {
 
+void latent_attention(const Config& c, Arch& a, const Latent& d) {
+  a.attention = AttentionKind::latent;
+  a.latent = {.q_rank = c.is_null("q_lora_rank") ? 0 : c.count("q_lora_rank", d.q_rank),
+              .kv_rank = c.size("kv_lora_rank", d.kv_rank),
+              .nope_dim = c.count("qk_nope_head_dim", d.nope_dim),
+              .rope_dim = c.count("qk_rope_head_dim", d.rope_dim),
+              .v_dim = c.size("v_head_dim", d.v_dim)};
+  a.kv_heads = a.heads;
+  a.head_dim = add(a.latent.nope_dim, a.latent.rope_dim);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+}
+
 namespace {
 
 /// Defaults of a family's config class for its experts.
@@ -35,20 +47,6 @@ void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = correction,
                   .layers = layers});
-}
-
-/// Multi-head latent attention: q_lora_rank null or 0 means queries without a low rank. `attention_bias` is the bias of
-/// the two down projections and of o.
-void latent_attention(const Config& c, Arch& a, const Latent& d) {
-  a.attention = AttentionKind::latent;
-  a.latent = {.q_rank = c.is_null("q_lora_rank") ? 0 : c.count("q_lora_rank", d.q_rank),
-              .kv_rank = c.size("kv_lora_rank", d.kv_rank),
-              .nope_dim = c.count("qk_nope_head_dim", d.nope_dim),
-              .rope_dim = c.count("qk_rope_head_dim", d.rope_dim),
-              .v_dim = c.size("v_head_dim", d.v_dim)};
-  a.kv_heads = a.heads;
-  a.head_dim = add(a.latent.nope_dim, a.latent.rope_dim);
-  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
 }
 
 constexpr Latent deepseek_latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128};
@@ -152,6 +150,13 @@ Arch minicpm3(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf youtu/modeling_youtu.py: dense, DeepSeek-V3's attention; tied by default.
+Arch youtu(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  latent_attention(c, a, deepseek_latent);
+  return a;
+}
+
 /// hf glm4_moe/modeling_glm4_moe.py: grouped attention, `attention_bias` on q, k, v only; `use_qk_norm` puts RMSNorms
 /// of the head width on q and k.
 Arch glm4_moe(const Config& c, const Defaults& d) {
@@ -203,28 +208,6 @@ Arch dots1(const Config& c, const Defaults& d) {
   const auto typed = layers_of_type(c, a, "sliding_attention");
   if (typed) set_reach(a, {window}, *typed);
   deepseek_experts(c, a, {.routed = 128, .shared = 2, .top_k = 6, .width = 1408, .correction = true});
-  return a;
-}
-
-/// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
-/// the head width on q and k (`use_qk_norm`); the first layers are dense, the rest have experts and shared ones fused
-/// into one MLP. The load-balancing bias is a buffer. Modules for further tokens are DeepSeek-V3's
-/// (BailingMoeV2MTPLayer).
-Arch bailing_moe(const Config& c, const Defaults& d) {
-  Arch a = base_arch(c, d);
-  a.qkv_bias = c.flag("use_qkv_bias", false);
-  a.attention_out_bias = c.flag("use_bias", false);
-  c.ignore({"use_rmsnorm", "moe_layer_freq"});
-  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
-  const Count width = c.size("moe_intermediate_size", 512), shared = c.count("num_shared_experts", 1);
-  set_experts(a, {.experts = c.size("num_experts", 256),
-                  .top_k = c.size("num_experts_per_tok", 8),
-                  .width = width,
-                  .shared_experts = shared,
-                  .shared_width = shared > 0 ? c.size("moe_shared_expert_intermediate_size", width) : 0,
-                  .router_correction = c.flag("moe_router_enable_expert_bias", true),
-                  .layers = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers)});
-  a.mtp = modules_like_last(c, a);
   return a;
 }
 
@@ -313,13 +296,13 @@ std::vector<Family> deepseek_families() {
       {"deepseek_v32", deepseek_v32, {61, 7168, 128, 0, 64, 18432, 129280, 163840}},
       {"glm_moe_dsa", glm_moe_dsa, {78, 6144, 64, 0, 64, 12288, 154880, 202752}},
       {"longcat_flash", longcat_flash, {28, 6144, 64, 0, 0, 12288, 131072, 131072}},
+      {"youtu youtu_llm", youtu, {32, 2048, 16, 0, 0, 6144, 128256, 131072, true}},
       {"minicpm3", minicpm3, {62, 2560, 40, 0, 0, 6400, 73448, 32768, true}},
       {"glm4_moe_lite", glm4_moe_lite, {47, 2048, 20, 0, 64, 10240, 154880, 202752}},
       {"kimi_linear", kimi_linear, {27, 2304, 32, 0, 72, 9216, 163840, 1048576}},
       {"mistral4", mistral4, {36, 4096, 32, 32, 64, 12288, 131072, 1048576}},
       {"solar_open", solar_open, {48, 4096, 64, 8, 128, 0, 196608, 131072}},
       {"dots1", dots1, {62, 4096, 32, 0, 0, 10944, 152064, 2048}},
-      {"bailing_moe bailing_moe_v2", bailing_moe, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
       {"glm4_moe glm4v_moe_text", glm4_moe, {46, 4096, 96, 8, 128, 10944, 151552, 131072}},
   };
 }

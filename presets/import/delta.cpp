@@ -10,14 +10,19 @@ LayerSet full_layers(const Config& c, const Arch& a) {
   return layers_of_type(c, a, "full_attention", "linear_attention").value_or(LayerSet::every(step - 1, step, a.layers));
 }
 
+/// Sizes of a gated DeltaNet where no key says them.
+struct DeltaDefaults {
+  Count value_heads, value_dim, key_heads, key_dim;
+};
+
 /// hf qwen3_next/modeling_qwen3_next.py, Qwen3NextGatedDeltaNet. Kernels take chunks of 64 tokens. The state is in
 /// mamba_ssm_dtype, float32 where that is not said.
-Recurrent delta_net(const Config& c) {
+Recurrent delta_net(const Config& c, const DeltaDefaults& d) {
   return {.kind = RecurrentKind::gated_delta_net,
-          .heads = c.size("linear_num_value_heads", 32),
-          .head_dim = c.size("linear_value_head_dim", 128),
-          .key_heads = c.size("linear_num_key_heads", 16),
-          .key_dim = c.size("linear_key_head_dim", 128),
+          .heads = c.size("linear_num_value_heads", d.value_heads),
+          .head_dim = c.size("linear_value_head_dim", d.value_dim),
+          .key_heads = c.size("linear_num_key_heads", d.key_heads),
+          .key_dim = c.size("linear_key_head_dim", d.key_dim),
           .taps = c.size("linear_conv_kernel_dim", 4),
           .chunk = 64,
           .state_bytes = c.text("mamba_ssm_dtype", "float32") == "float32" ? 4 : 2};
@@ -50,7 +55,7 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
   if (c.flag("attn_output_gate", true)) a.attention_gate = AttentionGate::per_channel;
   LayerMixer linear;
   linear.attention = AttentionKind::none;
-  linear.recurrent = delta_net(c);
+  linear.recurrent = delta_net(c, {32, 128, 16, 128});
   linear.layers = others(full_layers(c, a), a.layers);
   set_mixer(a, linear);
   c.ignore({"mlp_only_layers"});
@@ -79,10 +84,43 @@ Arch qwen3_next(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// Whether the config says null for the base of the rotation: then positions have no rotation.
+bool says_no_rotation(const Config& c) {
+  if (c.has("rope_parameters")) return c.object("rope_parameters").is_null("rope_theta");
+  return c.is_null("rope_theta");
+}
+
+/// Layers with linear attention: those that layer_types names; or all but every fourth, and but the last of fewer than
+/// four.
+LayerSet olmo_linear_layers(const Config& c, const Arch& a) {
+  const LayerSet full = LayerSet::every(a.layers < 4 ? a.layers - 1 : 3, 4, a.layers);
+  return layers_of_type(c, a, "linear_attention").value_or(others(full, a.layers));
+}
+
+/// hf olmo_hybrid/modeling_olmo_hybrid.py: OLMo 2's attention, with rotation or without, and gated DeltaNets that share
+/// three quarters of the hidden size as keys and have values twice as wide. Two RMSNorms in every layer: before both
+/// halves where it is linear, on their outputs where it has attention; all count as the former.
+Arch olmo_hybrid(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qk_norm = QkNorm::full;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  if (says_no_rotation(c)) a.position = Position::none;
+  c.ignore({"linear_allow_neg_eigval"});
+  const Count heads = c.size("linear_num_key_heads", a.heads);
+  const Count key_dim = c.size("linear_key_head_dim", mul(3, a.hidden) / mul(4, heads));
+  LayerMixer linear;
+  linear.attention = AttentionKind::none;
+  linear.recurrent = delta_net(c, {a.heads, mul(2, key_dim), heads, key_dim});
+  linear.layers = olmo_linear_layers(c, a);
+  set_mixer(a, linear);
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> delta_families() {
   return {
+      {"olmo_hybrid", olmo_hybrid, {32, 3840, 30, 0, 0, 11008, 100352, 65536}},
       {"qwen3_next", qwen3_next, {48, 2048, 16, 2, 256, 5632, 151936, 32768}},
       {"qwen3_5_text", qwen3_5, {32, 4096, 16, 4, 256, 12288, 248320, 32768}},
       {"qwen3_5_moe_text", qwen3_5_moe, {40, 2048, 16, 2, 256, 0, 248320, 32768}},

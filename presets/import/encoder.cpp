@@ -11,8 +11,7 @@ namespace {
 /// model, with BERT's pooler or without. Labels are beside the model: of a sequence behind BERT's pooler, or behind a
 /// matrix of their own (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  const std::string name = named.empty() ? model + "Model" : named.front();
+  const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
   const bool bert = model == "Bert";
   if (name == model + "Model") return {.kind = HeadKind::none, .pooler = pooler};
   if (name == model + "ForMaskedLM") return {.kind = HeadKind::masked_token};
@@ -70,6 +69,19 @@ Arch roberta_layers(const Config& c, const Defaults& d, const std::string& model
 /// hf roberta/modeling_roberta.py and xlm_roberta/modeling_xlm_roberta.py.
 Arch roberta(const Config& c, const Defaults& d) { return roberta_layers(c, d, "Roberta"); }
 Arch xlm_roberta(const Config& c, const Defaults& d) { return roberta_layers(c, d, "XLMRoberta"); }
+/// hf camembert/modeling_camembert.py.
+Arch camembert(const Config& c, const Defaults& d) { return roberta_layers(c, d, "Camembert"); }
+
+/// hf electra/modeling_electra.py: BERT without a pooler. Its small models have tables narrower than the layers and a
+/// matrix with bias between them. ElectraForPreTraining says of every token whether it was replaced: labels.
+Arch electra(const Config& c, const Defaults& d) {
+  Arch a = bert_layers(c, d, "Electra");
+  if (c.size("embedding_size", 128) != a.hidden)
+    c.refuse("\"embedding_size\" is not \"hidden_size\"; tables narrower than the layers are not known for ELECTRA");
+  c.ignore({"summary_use_proj"});
+  a.head.pooler = false;
+  return a;
+}
 
 /// hf distilbert/modeling_distilbert.py: BERT under other names, without token types and pooler.
 Arch distilbert(const Config& c, const Defaults& d) {
@@ -169,26 +181,80 @@ Arch modernbert(const Config& c, const Defaults& d) {
   return a;
 }
 
-}  // namespace
-
-bool names_encoder_alone(const Config& c) {
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  return !named.empty() && named.front().ends_with("EncoderModel");
+/// hf eurobert/modeling_eurobert.py: Llama whose tokens see all of their sequence. Masked tokens: a matrix alone
+/// (mlp_bias), untied by default.
+Arch eurobert(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.bidirectional = true;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.mlp_bias = c.flag("mlp_bias", false);
+  a.head = encoder_head(c, "EuroBert", false);
+  if (a.head.has_logits()) a.head.kind = HeadKind::next_token;
+  a.tied_head = a.head.has_logits() && a.tied_head;
+  a.head_bias = a.head.has_logits() && a.mlp_bias;
+  c.ignore({"classifier_pooling", "clf_pooling"});
+  return a;
 }
 
+/// The MLP of NomicBERT: gated under the names swiglu, geglu; else plain.
+void nomic_mlp(const Config& c, Arch& a) {
+  a.mlp_width = c.size({"n_inner", "intermediate_size"}, mul(4, a.hidden));
+  const std::string act = c.text("activation_function", "gelu");
+  const bool gated = act == "swiglu" || act == "geglu";
+  a.mlp = gated ? MlpKind::gated : MlpKind::plain;
+  a.activation = act == "swiglu" ? Activation::silu : act == "geglu" ? Activation::gelu : named_activation(c, act);
+  a.mlp_bias = c.flag("mlp_fc1_bias", true);
+  if (c.flag("mlp_fc2_bias", true) != a.mlp_bias)
+    c.refuse("\"mlp_fc1_bias\" and \"mlp_fc2_bias\" differ; an MLP has biases everywhere or nowhere here");
+}
+
+/// What NomicBERT could be besides.
+void refuse_other_nomic(const Config& c) {
+  if (c.has("num_experts") && c.count("num_experts", 0) > 1)
+    c.refuse("\"num_experts\" is above 1; NomicBERT's experts share one bias, which is not known");
+  if (c.flag("prenorm", false) || c.flag("use_rms_norm", false))
+    c.refuse("\"prenorm\" or \"use_rms_norm\" is true; NomicBERT is known with LayerNorms behind its sums alone");
+  if (c.number("rotary_emb_fraction", 0) <= 0)
+    c.refuse("\"rotary_emb_fraction\" is 0; NomicBERT is known with rotation alone");
+}
+
+/// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, which nomic-embed-text-v1.5 shares: BERT under other names,
+/// with rotation in place of learned positions, a gated MLP and switches for its biases; no pooler. Masked tokens: a
+/// dense layer, a norm and the token table, with biases where the MLP has them.
+Arch nomic_bert(const Config& c, const Defaults& d) {
+  refuse_other_nomic(c);
+  Arch a = base_arch(c, d);
+  a.context = c.first_size({"n_positions", "max_position_embeddings"}, d.context);
+  const bool pretrains = named_class(c) == "NomicBertForPreTraining";
+  make_encoder(a, pretrains ? ModelHead{.kind = HeadKind::masked_token} : encoder_head(c, "NomicBert", false));
+  a.position = Position::rope;
+  a.position_rows = 0;
+  a.qkv_bias = a.attention_out_bias = c.flag("qkv_proj_bias", true);
+  nomic_mlp(c, a);
+  a.token_types = c.count("type_vocab_size", 2);
+  if (pretrains) a.head_bias = a.head.transform_bias = a.mlp_bias;
+  c.ignore({"fused_bias_fc", "pad_vocab_size_multiple", "fused_dropout_add_ln", "last_layer_subset", "summary_use_proj",
+            "mup_scale_qk_dot_by_d"});
+  return a;
+}
+
+}  // namespace
+
+bool names_encoder_alone(const Config& c) { return named_class(c).ends_with("EncoderModel"); }
+
 bool names_labels(const Config& c) {
-  static constexpr std::array<std::string_view, 8> words{"SequenceClassification",
+  static constexpr std::array<std::string_view, 9> words{"SequenceClassification",
                                                          "TokenClassification",
                                                          "QuestionAnswering",
                                                          "RewardModel",
                                                          "ForReward",
                                                          "Classifier",
                                                          "ForScore",
-                                                         "ForRanking"};
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  return !named.empty() && std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return named.front().find(word) != std::string::npos;
-  });
+                                                         "ForRanking",
+                                                         "ElectraForPreTraining"};
+  const std::string name = named_class(c);
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 std::vector<Family> encoder_families() {
@@ -199,6 +265,10 @@ std::vector<Family> encoder_families() {
       {"bert", bert, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
       {"roberta", roberta, {12, 768, 12, 0, 0, 3072, 50265, 512, true}},
       {"xlm-roberta", xlm_roberta, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
+      {"camembert", camembert, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
+      {"electra", electra, {12, 256, 4, 0, 0, 1024, 30522, 512, true}},
+      {"eurobert", eurobert, {12, 768, 12, 0, 0, 3072, 128256, 8192}},
+      {"nomic_bert", nomic_bert, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
       {"modernbert", modernbert, {22, 768, 12, 0, 0, 1152, 50368, 8192, true}},
       {"distilbert", distilbert, {6, 768, 12, 0, 0, 3072, 30522, 512, true}},
   };

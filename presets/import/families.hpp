@@ -27,6 +27,7 @@ std::vector<Family> phi_families();
 std::vector<Family> stablelm_families();
 std::vector<Family> qwen_families();
 std::vector<Family> deepseek_families();
+std::vector<Family> bailing_families();
 std::vector<Family> glm_families();
 std::vector<Family> mixtral_families();
 std::vector<Family> llama4_families();
@@ -39,11 +40,16 @@ std::vector<Family> rwkv_families();
 std::vector<Family> lfm_families();
 std::vector<Family> deepseek_v4_families();
 std::vector<Family> encoder_families();
+std::vector<Family> diffusion_families();
 /// Whether "architectures" names a class that is T5's encoder without its decoder and head (T5EncoderModel).
 bool names_encoder_alone(const Config& c);
 /// Whether it names a class with logits of labels in place of tokens (LlamaForSequenceClassification,
 /// Qwen2ForRewardModel).
 bool names_labels(const Config& c);
+
+/// Gives the model multi-head latent attention: q_lora_rank null or 0 means queries without a low rank.
+/// `attention_bias` is the bias of the two down projections and of o. `defaults`: widths where no key says them.
+void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 
 /// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.
 LayerSet sparse_layers(const Config& config, const Arch& arch);

@@ -20,12 +20,65 @@ void sandwich(Arch& a) {
 
 Count window(const Config& c) { return c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096); }
 
-/// hf gemma2/modeling_gemma2.py: four norms per layer; even layers slide.
-Arch gemma2(const Config& c, const Defaults& d) {
+/// hf vaultgemma/modeling_vaultgemma.py: even layers slide.
+Arch vaultgemma(const Config& c, const Defaults& d) {
   Arch a = gemma(c, d);
-  sandwich(a);
   const LayerSet even = LayerSet::every(0, 2, a.layers);
   set_reach(a, {window(c)}, layers_of_type(c, a, "sliding_attention").value_or(even));
+  return a;
+}
+
+/// hf gemma2/modeling_gemma2.py: the same with four norms per layer.
+Arch gemma2(const Config& c, const Defaults& d) {
+  Arch a = vaultgemma(c, d);
+  sandwich(a);
+  return a;
+}
+
+/// A window of w tokens has w tokens on both sides in an encoder (hf masking_utils.py,
+/// sliding_window_bidirectional_overlay).
+void see_both_ways(Arch& a) {
+  const LocalAttention causal = a.local;
+  a.bidirectional = true;
+  a.local = {};
+  if (causal.reach.limited()) set_reach(a, {add(mul(2, causal.reach.tokens), 1)}, causal.layers);
+}
+
+/// Gives a decoder's layers, which follow the encoder's, attention to its result.
+void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
+  const Count encoder = a.layers;
+  LayerMixer full;
+  static_cast<Mixer&>(full) = decoder;
+  full.cross_attention = true;
+  LayerMixer near = full;
+  near.reach = decoder.local.reach;
+  for (Count i = 0; i < decoder.layers; ++i)
+    (decoder.local.layers.contains(i) ? near : full).layers.insert(encoder + i);
+  a.layers = add(encoder, decoder.layers);
+  require_layers(c, a.layers);
+  for (const LayerMixer& m : {full, near}) set_mixer(a, m);
+  if (decoder.mlp_width != a.mlp_width) a.mlps.push({decoder.mlp_width, LayerSet::every(encoder, 1, a.layers)});
+}
+
+/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2's layers; the decoder's have attention to the
+/// encoder's result besides, with norms before and after it and without rotation. Each has a token table, and the head
+/// is the decoder's: counted as one table and a head of its own, which are as many numbers.
+Arch t5gemma(const Config& c, const Defaults& d) {
+  for (const char* half : {"encoder", "decoder"})
+    if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it holds the sizes of that half");
+  if (!c.flag("tie_word_embeddings", true)) c.refuse("\"tie_word_embeddings\" is false; a third table is not known");
+  const Config halves[] = {c.object("encoder"), c.object("decoder")};
+  Arch a = gemma2(halves[0], d);
+  a.tied_head = false;
+  see_both_ways(a);
+  if (!c.flag("is_encoder_decoder", true)) {
+    a.head = {.kind = HeadKind::none};
+    return a;
+  }
+  const Arch decoder = gemma2(halves[1], d);
+  if (decoder.hidden != a.hidden || decoder.vocabulary != a.vocabulary || decoder.activation != a.activation)
+    c.refuse("\"decoder\" has another width, vocabulary or activation than \"encoder\"; halves must be alike in them");
+  add_decoder(c, a, decoder);
   return a;
 }
 
@@ -162,6 +215,8 @@ std::vector<Family> gemma_families() {
   return {
       {"gemma", gemma, {28, 3072, 16, 16, 256, 24576, 256000, 8192, true}},
       {"gemma2", gemma2, {26, 2304, 8, 4, 256, 9216, 256000, 8192, true}},
+      {"vaultgemma", vaultgemma, {26, 2304, 8, 4, 256, 9216, 256000, 8192, true}},
+      {"t5gemma", t5gemma, {26, 2304, 8, 4, 256, 9216, 256000, 8192, true}},
       {"gemma3_text", gemma3, {26, 2304, 8, 4, 256, 9216, 262208, 131072, true}},
       {"gemma3n_text", gemma3n, {35, 2048, 8, 2, 256, 16384, 262400, 32768, true}},
       {"gemma4_text", gemma4, {30, 2304, 8, 4, 256, 9216, 262144, 131072, true}},

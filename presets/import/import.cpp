@@ -26,14 +26,14 @@ using import::Family;
 const std::vector<Family>& families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> out;
-    for (const auto group : {import::llama_families,       import::gpt_families,      import::falcon_families,
-                             import::gemma_families,       import::cohere_families,   import::olmo_families,
-                             import::phi_families,         import::stablelm_families, import::qwen_families,
-                             import::deepseek_families,    import::glm_families,      import::mixtral_families,
-                             import::llama4_families,      import::minimax_families,  import::mimo_families,
-                             import::delta_families,       import::mamba_families,    import::rwkv_families,
-                             import::lfm_families,         import::encoder_families,  import::deepseek_v4_families,
-                             import::nemotron_nas_families})
+    for (const auto group : {import::llama_families,        import::gpt_families,       import::falcon_families,
+                             import::gemma_families,        import::cohere_families,    import::olmo_families,
+                             import::phi_families,          import::stablelm_families,  import::qwen_families,
+                             import::deepseek_families,     import::glm_families,       import::mixtral_families,
+                             import::llama4_families,       import::minimax_families,   import::mimo_families,
+                             import::delta_families,        import::mamba_families,     import::rwkv_families,
+                             import::lfm_families,          import::encoder_families,   import::deepseek_v4_families,
+                             import::nemotron_nas_families, import::diffusion_families, import::bailing_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();
@@ -213,9 +213,8 @@ Arch arch_of(const Family& family, const Config& c) {
 enum class ClassHead : std::uint8_t { vocabulary, none, labels };
 ClassHead class_head(const Config& c, const Arch& a) {
   if (import::names_labels(c)) return ClassHead::labels;
-  if (!c.has("architectures") || a.bidirectional) return ClassHead::vocabulary;
-  const std::vector<std::string> named = c.texts("architectures");
-  const std::string name = named.empty() ? "" : named.front();
+  if (a.bidirectional) return ClassHead::vocabulary;
+  const std::string name = import::named_class(c);
   const bool bare = name.ends_with("Model") && name.find("Head") == std::string::npos && !name.starts_with("ChatGLM");
   return bare ? ClassHead::none : ClassHead::vocabulary;
 }
@@ -231,14 +230,14 @@ void take_class(ModelCard& card, const Config& c) {
   a.mtp = {};
   if (head == ClassHead::labels)
     card.caveats.push_back(fmt::format("{} has logits of labels in place of tokens, whose weights are not counted",
-                                       c.texts("architectures").front()));
+                                       import::named_class(c)));
 }
 
 /// EAGLE's drafts have a target's model_type, and layers of other shapes.
 void refuse_draft(const Config& c) {
-  const std::vector<std::string> named = c.has("architectures") ? c.texts("architectures") : std::vector<std::string>{};
-  if (!named.empty() && named.front().find("Eagle") != std::string::npos)
-    c.refuse(named.front() + " drafts for another model, whose states it reads, and is not counted; give that model");
+  const std::string name = import::named_class(c);
+  if (name.find("Eagle") != std::string::npos)
+    c.refuse(name + " drafts for another model, whose states it reads, and is not counted; give that model");
 }
 
 ModelCard import_text(const Config& c) {

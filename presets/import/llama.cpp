@@ -245,6 +245,50 @@ Arch orion(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf cwm/modeling_cwm.py: Llama without biases in attention, whatever the config says; all but every fourth layer,
+/// from the first on, slide.
+Arch cwm(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  c.ignore({"attention_bias"});
+  a.mlp_bias = c.flag("mlp_bias", false);
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 8192);
+  const LayerSet local = others(LayerSet::every(0, 4, a.layers), a.layers);
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(local));
+  return a;
+}
+
+/// hf helium/modeling_helium.py: Llama whose `attention_bias` is that of q, k and v.
+Arch helium(const Config& c, const Defaults& d) {
+  Arch a = llama(c, d);
+  a.attention_out_bias = false;
+  return a;
+}
+
+/// hf jais2/modeling_jais2.py: Llama with LayerNorms, a plain MLP of squared ReLU, and biases unless the config says
+/// no.
+Arch jais2(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.norm = NormKind::layer_norm;
+  a.mlp = MlpKind::plain;
+  a.activation = activation(c, {"hidden_act"}, "relu2");
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", true);
+  a.mlp_bias = c.flag("mlp_bias", true);
+  return a;
+}
+
+/// hub pfnet/plamo-13b, modeling_plamo.py: a parallel block with one RMSNorm; n_shared_head heads share keys and
+/// values, whatever num_key_value_heads says; no biases.
+Arch plamo(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
+  const Count shared = c.size("n_shared_head", 8);
+  if (a.heads % shared != 0)
+    c.refuse("\"num_attention_heads\" must be a multiple of \"n_shared_head\"; so many share keys and values");
+  a.kv_heads = a.heads / shared;
+  return a;
+}
+
 /// hf mllama/modeling_mllama.py, the text model: Llama, some of whose layers (cross_attention_layers) read images alone
 /// and are skipped without one: they count with the towers, as do the 8 rows that the token table has besides.
 Arch mllama(const Config& c, const Defaults& d) {
@@ -275,6 +319,10 @@ std::vector<Family> llama_families() {
       {"hunyuan_v1_moe", hunyuan_moe, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"orion", orion, {40, 5120, 40, 0, 0, 15360, 84608, 4096}},
+      {"cwm", cwm, {64, 6144, 48, 8, 128, 21504, 128256, 131072}},
+      {"helium", helium, {24, 2560, 20, 20, 128, 7040, 48000, 4096}},
+      {"jais2", jais2, {32, 3328, 26, 0, 0, 26624, 150272, 8192}},
+      {"plamo", plamo, {32, 4096, 32, 0, 0, 13312, 32000, 2048}},
       {"mllama_text_model", mllama, {40, 4096, 32, 8, 0, 14336, 128256, 131072}},
       {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},
   };

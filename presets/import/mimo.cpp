@@ -31,7 +31,7 @@ Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
 /// heads of their own (swa_*) with a sink each; values are narrower than keys (v_head_dim). Experts where
 /// moe_layer_freq is 1, with a load-balancing bias that is a buffer; no biases elsewhere. Three modules for further
 /// tokens, of which no key speaks, have window attention and the dense MLP.
-Arch mimo_v2_flash(const Config& c, const Defaults& d) {
+Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
   Arch a = base_arch(c, d);
   a.value_dim = c.size("v_head_dim", a.head_dim);
   a.qkv_bias = c.flag("attention_bias", false);
@@ -56,8 +56,16 @@ Arch mimo_v2_flash(const Config& c, const Defaults& d) {
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = c.text("topk_method", "noaux_tc") == "noaux_tc",
                   .layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::every(1, 1, a.layers))});
-  a.mtp = modules_of_layers(c, a, 3);
+  a.mtp = modules_of_layers(c, a, modules);
   return a;
+}
+Arch mimo_v2_flash(const Config& c, const Defaults& d) { return mimo_v2_layers(c, d, 3); }
+
+/// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: the same; projections of queries, keys and values are one matrix.
+/// Modules for further tokens only where num_nextn_predict_layers speaks of them.
+Arch mimo_v2(const Config& c, const Defaults& d) {
+  c.ignore({"attention_projection_layout"});
+  return mimo_v2_layers(c, d, 0);
 }
 
 /// The layers in a list like "3,4,5".
@@ -117,6 +125,7 @@ std::vector<Family> mimo_families() {
   return {
       {"mimo", mimo, {36, 4096, 32, 8, 128, 11008, 151680, 32768}},
       {"mimo_v2_flash", mimo_v2_flash, {48, 4096, 64, 4, 192, 16384, 152576, 262144}},
+      {"mimo_v2", mimo_v2, {48, 4096, 64, 4, 192, 16384, 152576, 262144}},
       {"step3p5", step3p5, {45, 4096, 64, 8, 128, 11264, 128896, 262144}},
   };
 }

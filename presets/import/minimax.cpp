@@ -96,11 +96,51 @@ Arch minimax_m3(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// Layers of MiniCPM-SALA with softmax attention: "minicpm4" in mixer_types.
+LayerSet softmax_layers(const Config& c, const Arch& a) {
+  require_words(c, "mixer_types", {"minicpm4", "lightning", "lightning-attn", "lightning_attn"});
+  const std::vector<std::string> types = c.has("mixer_types") ? c.texts("mixer_types") : std::vector<std::string>{};
+  if (static_cast<Count>(types.size()) != a.layers) c.refuse("\"mixer_types\" must have one entry per layer");
+  LayerSet set;
+  for (Count i = 0; i < a.layers; ++i)
+    if (types[static_cast<std::size_t>(i)] == "minicpm4") set.insert(i);
+  return set;
+}
+
+/// Lightning attention always has a gate and an output norm, and no biases.
+void refuse_other_lightning(const Config& c) {
+  for (const char* key : {"use_output_gate", "use_output_norm"})
+    if (!c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is not true; lightning attention has it here");
+  if (c.flag("attention_bias", false)) c.refuse("\"attention_bias\" is true; lightning attention has no biases here");
+}
+
+/// hub openbmb/MiniCPM-SALA, modeling_minicpm_sala.py: lightning attention with RMSNorms of the head width on q and k,
+/// and softmax attention with fewer KV heads and without rotation; both have a gate per number of the output. What
+/// sparse_config says is not known: the latter is counted as attention to all tokens, which it is up to dense_len.
+Arch minicpm_sala(const Config& c, const Defaults& d) {
+  refuse_other_lightning(c);
+  Arch a = base_arch(c, d);
+  LayerMixer softmax;
+  static_cast<Mixer&>(softmax) = a;
+  if (c.flag("attn_use_output_gate", false)) softmax.attention_gate = AttentionGate::per_channel;
+  softmax.layers = softmax_layers(c, a);
+  if (c.flag("qk_norm", false)) a.qk_norm = QkNorm::per_head;
+  a.heads = a.kv_heads = c.size("lightning_nh", a.heads);
+  a.head_dim = c.size("lightning_head_dim", a.head_dim);
+  if (c.size("lightning_nkv", a.heads) != a.heads)
+    c.refuse("\"lightning_nkv\": lightning attention is known with as many as \"lightning_nh\"");
+  if (!c.flag("attn_use_rope", true) && !c.flag("lightning_use_rope", true)) a.position = Position::none;
+  a.linear_layers = others(softmax.layers, a.layers);
+  set_mixer(a, softmax);
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> minimax_families() {
   return {
       {"minimax minimax_text_01 minimax_m1", minimax, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
+      {"minicpm_sala", minicpm_sala, {32, 4096, 32, 2, 128, 16384, 73448, 524288}},
       {"minimax_m2", minimax_m2, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
       {"minimax_m3 minimax_m3_vl_text", minimax_m3, {60, 6144, 64, 4, 128, 3072, 200064, 1048576}},
   };

@@ -88,6 +88,42 @@ Arch grok(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// github sgl-project/sglang, models/grok.py, for hub xai-org/grok-2, whose config says "git" (in hf a model of
+/// images): Grok-1 with an untied head and, under residual_moe, a dense MLP of intermediate_size beside the experts of
+/// moe_intermediate_size.
+Arch grok_2(const Config& c, const Defaults& d) {
+  if (named_class(c) != "Grok1ForCausalLM")
+    c.refuse("\"git\" is known for Grok 2 alone, whose \"architectures\" names Grok1ForCausalLM; GIT is not known");
+  Arch a = base_arch(c, d);
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  a.activation = Activation::gelu;
+  Moe m = mixture(c, a, 8, 2);
+  m.shared_experts = c.flag("residual_moe", false) ? 1 : 0;
+  m.shared_width = m.shared_experts > 0 ? a.mlp_width : 0;
+  m.width = c.size("moe_intermediate_size", a.mlp_width);
+  c.ignore({"global_attn_every_n"});
+  set_experts(a, m);
+  return a;
+}
+
+/// hub PowerInfer/SmallThinker-21BA3B-Instruct, modeling_smallthinker.py: gated ReLU experts in every layer, without
+/// biases. Their router reads the input of the layer's attention, which changes no count. Layers that
+/// sliding_window_layout marks slide; layers without rotation (rope_layout) change no parameter.
+Arch smallthinker(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; norms on queries and keys are not known here");
+  c.ignore({"sliding_window", "sliding_window_pattern", "rope_layout", "moe_primary_router_apply_softmax"});
+  a.activation = Activation::relu;
+  set_reach(a, {c.count("sliding_window_size", 4096)},
+            marked_layers(c, a, "sliding_window_layout").value_or(LayerSet()));
+  set_experts(a, {.experts = c.size("moe_num_primary_experts", 32),
+                  .top_k = c.size("moe_num_active_primary_experts", 4),
+                  .width = c.size("moe_ffn_hidden_size", 768),
+                  .layers = LayerSet::all(a.layers)});
+  return a;
+}
+
 /// hf gpt_oss/modeling_gpt_oss.py: `attention_bias` (default true) on q, k, v and o; one sink logit per head; biases on
 /// router and experts, which sit in every layer; even layers slide.
 Arch gpt_oss(const Config& c, const Defaults& d) {
@@ -187,6 +223,8 @@ std::vector<Family> mixtral_families() {
       {"granitemoe granitemoeshared", granitemoe, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
       {"dbrx", dbrx, {24, 2048, 16, 0, 0, 0, 32000, 2048}},
       {"grok-1", grok, {64, 6144, 48, 8, 128, 0, 131072, 8192, true}},
+      {"git", grok_2, {64, 8192, 64, 8, 128, 32768, 131072, 131072}},
+      {"smallthinker", smallthinker, {32, 1536, 12, 2, 128, 0, 151936, 131072, true}},
       {"gpt_oss", gpt_oss, {36, 2880, 64, 8, 64, 2880, 201088, 131072}},
       {"afmoe", afmoe, {32, 2048, 16, 0, 128, 6144, 200192, 16384}},
       {"ernie4_5_moe ernie4_5_moe_vl ernie4_5_vl_moe_text",

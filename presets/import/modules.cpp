@@ -1,145 +1,14 @@
+// The matrices of a model by the names of checkpoints.
+
 #include "presets/import/modules.hpp"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
-#include <algorithm>
-#include <array>
-#include <cctype>
 #include <cstddef>
 
 #include "calc/layer_kinds.hpp"
 
 namespace llmcalc::import {
-
-namespace {
-
-/// What checkpoints put before the names of a language model's modules, alone or in a composite; longer ones first.
-constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.model.",
-                                                        "language_model.model.",
-                                                        "model.language_model.",
-                                                        "model.text_model.",
-                                                        "language_model.",
-                                                        "text_model.",
-                                                        "backbone.",
-                                                        "model."};
-
-/// A name or a pattern without such a prefix. What towers and modules of MTP put before "layers." stays: their names
-/// are none of the language model's.
-std::string in_text_model(const std::string& name) {
-  for (const std::string_view prefix : text_prefixes)
-    if (name.starts_with(prefix)) return name.substr(prefix.size());
-  return name;
-}
-
-/// "model.layers.0." picks what "model.layers.0" does: some lists hold parts of names.
-std::string without_last_dot(std::string name) {
-  if (name.ends_with('.')) name.pop_back();
-  return name;
-}
-
-bool is_glob_of(const std::string& glob, const std::string& path) {
-  return fnmatch(glob.c_str(), path.c_str(), 0) == 0 || fnmatch((glob + ".*").c_str(), path.c_str(), 0) == 0;
-}
-
-bool is_plain(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
-
-bool is_plain(const std::string& text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
-}
-
-/// The plain text that an expression begins with, "mlp." of "mlp\\.(gate|up)_proj"; a character that may be repeated or
-/// left out is none of it.
-std::string plain_begin(const std::string& pattern) {
-  std::string out;
-  for (std::size_t i = 0; i < pattern.size();) {
-    const bool dot = pattern.compare(i, 2, "\\.") == 0;
-    const std::size_t next = i + (dot ? 2 : 1);
-    const bool repeated =
-        next < pattern.size() && std::string_view("?*+{").find(pattern[next]) != std::string_view::npos;
-    if ((!dot && !is_plain(pattern[i])) || repeated) break;
-    out += dot ? '.' : pattern[i];
-    i = next;
-  }
-  return out;
-}
-
-/// Whether an expression has alternatives that no brackets enclose.
-bool has_alternatives(const std::string& pattern) {
-  int depth = 0;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] == '\\')
-      ++i;
-    else if (pattern[i] == '(')
-      ++depth;
-    else if (pattern[i] == ')')
-      --depth;
-    else if (pattern[i] == '|' && depth == 0)
-      return true;
-  }
-  return false;
-}
-
-/// Most expressions are ".*name.*", or begin so: a search for the name anywhere answers sooner than a match does.
-NameExpression name_expression(const std::string& pattern) {
-  constexpr std::string_view any = ".*";
-  NameExpression e{.rest = Expression(pattern), .name = {}};
-  if (!pattern.starts_with(any) || has_alternatives(pattern)) return e;
-  std::string rest = pattern.substr(any.size());
-  if (rest.ends_with(any) && !rest.ends_with("\\.*")) rest.resize(rest.size() - any.size());
-  if (rest.empty() || std::string_view("?*+{^").find(rest.front()) != std::string_view::npos) return e;
-  e.anywhere = true;
-  e.rest = is_plain(rest) ? std::nullopt : std::optional(Expression(rest));
-  e.name = plain_begin(rest);
-  return e;
-}
-
-/// Whether the expression matches from any place on; it does so nowhere without the text that it begins with.
-bool is_matched_anywhere(const NameExpression& e, const std::string& text) {
-  if (text.find(e.name) == std::string::npos) return false;
-  return !e.rest || e.rest->within(text);
-}
-
-bool is_matched(const NameExpression& e, const std::string& path) {
-  const auto matches = [&](const std::string& name) {
-    return e.anywhere ? is_matched_anywhere(e, name) : e.rest->begins(name);
-  };
-  return matches(path) || std::any_of(text_prefixes.begin(), text_prefixes.end(),
-                                      [&](std::string_view prefix) { return matches(std::string(prefix) + path); });
-}
-
-/// Calls visit(part) for every run of whole dotted segments in `path` until it says true.
-template <typename Visit>
-bool any_part(const std::string& path, Visit visit) {
-  for (std::size_t from = 0; from != std::string::npos;) {
-    for (std::size_t to = path.find('.', from); to != std::string::npos; to = path.find('.', to + 1))
-      if (visit(path.substr(from, to - from))) return true;
-    if (visit(path.substr(from))) return true;
-    const std::size_t dot = path.find('.', from);
-    from = dot == std::string::npos ? dot : dot + 1;
-  }
-  return false;
-}
-
-}  // namespace
-
-Modules::Modules(const std::vector<std::string>& patterns) {
-  for (const std::string& p : patterns) {
-    if (p.starts_with("re:"))
-      expressions_.push_back(name_expression(p.substr(3)));
-    else if (p.find_first_of("*?[") != std::string::npos)
-      globs_.push_back(in_text_model(p));
-    else
-      names_.insert(in_text_model(without_last_dot(p)));
-  }
-}
-
-bool Modules::contain(const std::string& path) const {
-  if (!names_.empty() && any_part(path, [&](const std::string& part) { return names_.contains(part); })) return true;
-  return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& g) { return is_glob_of(g, path); }) ||
-         std::any_of(expressions_.begin(), expressions_.end(),
-                     [&](const NameExpression& e) { return is_matched(e, path); });
-}
 
 namespace {
 
@@ -197,6 +66,15 @@ void grouped(const Layer& l, const Mixer& m, Count hidden) {
   if (m.attention_gate == AttentionGate::per_head) p({"g_proj"}, m.heads, hidden);
 }
 
+/// Lightning attention by the names of hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.
+void lightning(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, attention_names);
+  const Count width = mul(m.heads, m.head_dim);
+  for (const char* name : {"q_proj", "k_proj", "v_proj"}) p({name, "qkv_proj", "query_key_value"}, width, hidden);
+  p({"output_gate", "g_proj", "z_proj"}, width, hidden);
+  p({"out_proj", "dense", "o_proj"}, hidden, width);
+}
+
 void latent(const Layer& l, const Mixer& m, Count hidden, const Names& parents = attention_names) {
   const Projections p(l, parents);
   const Latent& w = m.latent;
@@ -210,10 +88,11 @@ void latent(const Layer& l, const Mixer& m, Count hidden, const Names& parents =
   p({"kv_a_proj_with_mqa"}, w.kv_rank + w.rope_dim, hidden);
   p({"kv_b_proj"}, mul(m.heads, w.nope_dim + w.v_dim), w.kv_rank);
   if (m.attention_gate == AttentionGate::per_channel) p({"g_proj"}, m.attention_width(), hidden);
-  p({"o_proj"}, hidden, mul(m.heads, w.v_dim));
+  p({"o_proj", "dense"}, hidden, mul(m.heads, w.v_dim));
 }
 
-/// Matrices of a recurrence by the names of hf qwen3_next, qwen3_5, hub Kimi-Linear, hf mamba, granitemoehybrid,
+/// Matrices of a recurrence by the names of hf qwen3_next, qwen3_5, olmo_hybrid (whose queries, keys and values are
+/// picked together), hub Kimi-Linear, hf mamba, granitemoehybrid,
 /// falcon_h1, hub Nemotron-H, fla rwkv7 and hf lfm2. Convolutions and the vectors of heads are none.
 void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
   const Count values = r.width(), keys = mul(r.key_heads, r.key_dim);
@@ -223,11 +102,11 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
     case RecurrentKind::none:
       return;
     case RecurrentKind::gated_delta_net:
-      delta({"in_proj_qkv", "in_proj_qkvz"}, add(mul(2, keys), values), hidden);
-      delta({"in_proj_z", "in_proj_qkvz"}, values, hidden);
-      delta({"in_proj_b", "in_proj_ba"}, r.heads, hidden);
-      delta({"in_proj_a", "in_proj_ba"}, r.heads, hidden);
-      return delta({"out_proj"}, hidden, values);
+      delta({"in_proj_qkv", "in_proj_qkvz", "q_proj"}, add(mul(2, keys), values), hidden);
+      delta({"in_proj_z", "in_proj_qkvz", "g_proj"}, values, hidden);
+      delta({"in_proj_b", "in_proj_ba", "b_proj"}, r.heads, hidden);
+      delta({"in_proj_a", "in_proj_ba", "a_proj"}, r.heads, hidden);
+      return delta({"out_proj", "o_proj"}, hidden, values);
     case RecurrentKind::kimi_delta:
       for (const char* name : {"q_proj", "k_proj", "v_proj"}) kda({name}, values, hidden);
       kda({"f_a_proj"}, r.rank, hidden);
@@ -312,8 +191,8 @@ void mix(const Layer& l, const Mixer& m, Count hidden) {
 void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
-  const Names up{"up_proj", "gate_up_proj", "input_linear", "w3", "c_fc", "fc1", "dense_h_to_4h", "key"};
-  const Names gate{"gate_proj", "gate_up_proj", "input_linear", "w1"};
+  const Names up{"up_proj", "gate_up_proj", "input_linear", "w3", "c_fc", "fc1", "fc11", "dense_h_to_4h", "key"};
+  const Names gate{"gate_proj", "gate_up_proj", "input_linear", "w1", "fc12"};
   const Names down{"down_proj", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
   if (a.mlp == MlpKind::gated) l.matrix(c, parents, gate, width, in, groups, biased);
   l.matrix(c, parents, up, width, in, groups, biased);
@@ -376,7 +255,10 @@ void extras(const Layer& l, const Arch& a) {
 
 void layer(const Layer& l, const Arch& a, const LayerKind& kind) {
   if (a.block == BlockKind::shortcut) return shortcut_layer(l, a, kind);
-  mix(l, a.mixer(kind.mixer), a.hidden);
+  if (kind.linear)
+    lightning(l, a.mixer(kind.mixer), a.hidden);
+  else
+    mix(l, a.mixer(kind.mixer), a.hidden);
   if (kind.experts) mixture(l, a);
   if (!kind.experts || a.moe.beside_dense) dense(l, a, kind);
   extras(l, a);
@@ -401,8 +283,8 @@ void for_each_router(const Arch& a, const std::function<void(const Matrix&)>& vi
   for (Count i = 0; i < a.layers; ++i) {
     if (!a.moe.layers.contains(i)) continue;
     const Layer l(i, visit);
-    l.matrix(Component::router, {"mlp", "block_sparse_moe", "feed_forward", "ffn", "mixer"}, {"gate", "router"},
-             a.moe.choices(), a.hidden, 1, a.moe.router_bias);
+    l.matrix(Component::router, {"mlp", "block_sparse_moe", "feed_forward", "ffn", "mixer"},
+             {"gate", "router", "primary_router"}, a.moe.choices(), a.hidden, 1, a.moe.router_bias);
     if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
   }
 }

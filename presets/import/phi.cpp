@@ -19,7 +19,8 @@ Arch phi(const Config& c, const Defaults& d) {
 }
 
 /// hf phi3/modeling_phi3.py: Llama with fused projections and no biases, whatever attention_bias says; a window on
-/// every layer unless absent or null.
+/// every layer unless absent or null. hub microsoft/Phi-3.5-vision-instruct, modeling_phi3_v.py ("phi3_v"): the same
+/// beside a tower (vision_hub.cpp).
 Arch phi3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "mlp_bias", "lm_head_bias"});
@@ -55,7 +56,7 @@ Arch phimoe(const Config& c, const Defaults& d) {
 std::vector<Family> phi_families() {
   return {
       {"phi", phi, {24, 2048, 32, 0, 0, 8192, 51200, 2048}},
-      {"phi3", phi3, {32, 3072, 32, 0, 0, 8192, 32064, 4096}},
+      {"phi3 phi3_v", phi3, {32, 3072, 32, 0, 0, 8192, 32064, 4096}},
       {"phi4_multimodal phi4mm", phi4_multimodal, {32, 3072, 32, 8, 0, 8192, 200064, 131072}},
       {"phimoe", phimoe, {32, 4096, 32, 8, 0, 6400, 32064, 131072}},
   };

@@ -162,6 +162,7 @@ constexpr std::array reasons{
     Reason{"softcap", "a cap"},
     Reason{"config_groups", "quant_algo says the same"},
     Reason{"topk", "how experts are chosen, not how many"},
+    Reason{"group_norm", "as many weights, however a norm groups them"},
     Reason{"group", "how experts are chosen, not how many"},
     Reason{"window", "no layer has a window"},
 };

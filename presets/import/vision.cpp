@@ -194,6 +194,7 @@ CountedTowers count_towers(const Config& whole, Count hidden) {
   CountedTowers out;
   const std::optional<Config> thinker = inner(whole);
   if (whole.text("model_type", "") == "phi4mm") count_phi4mm(whole, hidden, out);
+  if (whole.text("model_type", "") == "phi3_v") count_phi3v(whole, hidden, out);
   for (const Sense* sense : {&sight(), &hearing()}) count_sense(thinker ? *thinker : whole, hidden, *sense, out);
   if (thinker && whole.has("talker_config"))
     out.caveats.emplace_back("the thinker alone: talker and vocoder beside it, which speak, are not counted");

@@ -73,6 +73,9 @@ CountedTowers count_towers(const Config& whole, Count hidden);
 /// parts.
 void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out);
 
+/// The same of Phi-3 vision's ("phi3_v", image_embedding_phi3_v.py).
+void count_phi3v(const Config& whole, Count hidden, CountedTowers& out);
+
 /// Indices of the layers of Llama 3.2's text model that read images alone.
 std::vector<Count> image_layers(const Config& text);
 

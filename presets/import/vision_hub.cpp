@@ -1,4 +1,4 @@
-// Towers that a checkpoint's own code describes: Phi-4 multimodal's, DeepSeek-OCR's.
+// Towers that a checkpoint's own code describes: Phi-3 vision's, Phi-4 multimodal's, DeepSeek-OCR's.
 
 #include <fmt/format.h>
 
@@ -129,6 +129,24 @@ Count phi4mm_adapters(const Config& whole, std::string_view key) {
   return mul(whole.object(key).size("r", 1), sides, whole.size("num_hidden_layers", 32));
 }
 
+/// CLIP ViT-L/14 for images of 336, which Phi-3's code names and does not describe.
+Tower clip_l_336() {
+  static const json::Value sizes = json::parse(
+      R"({"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096, "num_hidden_layers": 24,
+          "patch_size": 14})",
+      "CLIP ViT-L/14");
+  return clip_towers().front().count(Config(sizes, "CLIP ViT-L/14"));
+}
+
+/// Whether the tower is that one, and rows of four patches are projected by an MLP, with rows that separate them.
+bool is_phi3v_tower(const Config& whole) {
+  if (!whole.has("img_processor") || !whole.has("embd_layer")) return false;
+  const Config tower = whole.object("img_processor"), rows = whole.object("embd_layer");
+  return tower.text("model_name", "") == "openai/clip-vit-large-patch14-336" &&
+         rows.text("projection_cls", "") == "mlp" && rows.flag("use_hd_transform", false) &&
+         rows.flag("with_learnable_separator", false);
+}
+
 constexpr std::string_view clip_l = "clip-l-14-224", sam_b = "sam_vit_b";
 
 /// SAM's image encoder (github.com/facebookresearch/segment-anything, image_encoder.py), for images of 1024: patches of
@@ -204,6 +222,14 @@ std::vector<Composite> hub_composites() {
 std::vector<TowerFamily> hub_audio_towers() { return {{"phi4_multimodal_audio", phi4_audio}}; }
 std::vector<Composite> hub_audio_composites() {
   return {{"phi4_multimodal", "phi4_multimodal_audio", true, phi4_audio_projector}};
+}
+
+void count_phi3v(const Config& whole, Count hidden, CountedTowers& out) {
+  if (!is_phi3v_tower(whole)) return;
+  const Tower clip = clip_l_336();
+  const Count four = mul(4, clip.width);
+  out.towers.vision = clip.parameters;
+  out.towers.projector = two_matrices(four, hidden).numbers(mul(2, four)).total();
 }
 
 void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out) {

@@ -244,6 +244,21 @@ inline std::vector<ModelCard> odd_recurrences() {
             giving.layers = LayerSet::every(0, 3, 7);
             a.mixers.push(giving);
           }),
+      odd("linear attention with norms of queries and keys beside latent attention",
+          [](Arch& a) {
+            a.kv_heads = a.heads;
+            a.qk_norm = QkNorm::per_head;
+            a.norm = NormKind::rms_norm;
+            a.linear_layers = LayerSet::all(6);
+            LayerMixer latent;
+            static_cast<Mixer&>(latent) = a;
+            latent.attention = AttentionKind::latent;
+            latent.latent = {.q_rank = 20, .kv_rank = 12, .nope_dim = 10, .rope_dim = 6, .v_dim = 14};
+            latent.head_dim = 16;
+            latent.qk_norm = QkNorm::none;
+            latent.layers.insert(6);
+            a.mixers.push(latent);
+          }),
       odd("linear attention alone",
           [](Arch& a) {
             a.linear_layers = LayerSet::all(7);

@@ -80,6 +80,14 @@ std::vector<Variant> attention_variants() {
     p.glu_store = GluStore::recompute;
   });
   add("linear attention", llama, [](Arch& a, Plan&) { a.linear_layers = LayerSet::every(0, 2, 2); });
+  add("linear attention, norms of heads of queries and keys", llama, [](Arch& a, Plan&) {
+    a.linear_layers = LayerSet::every(0, 2, 2);
+    a.qk_norm = QkNorm::per_head;
+  });
+  add("linear attention, norms of queries and keys with biases", llama, [](Arch& a, Plan&) {
+    a.linear_layers = LayerSet::every(0, 2, 2);
+    a.qk_norm = QkNorm::full_bias;
+  });
   return all;
 }
 

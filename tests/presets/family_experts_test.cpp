@@ -97,6 +97,55 @@ const std::string mistral4 = R"({"architectures": ["Mistral3ForConditionalGenera
   "tie_word_embeddings": false, "topk_group": 1, "v_head_dim": 128, "vocab_size": 131072},
   "vision_config": {"hidden_size": 1024, "num_hidden_layers": 24}})";
 
+// xai-org/grok-2
+std::string grok_2(const std::string& architecture) {
+  return R"({"architectures": [")" + architecture + R"("], "attn_logit_softcapping": 30.0, "attn_temperature_len": 1024,
+    "embedding_multiplier_scale": 90.50966799187809, "final_logit_softcapping": 50, "global_attn_every_n": 1,
+    "head_dim": 128, "hidden_size": 8192, "intermediate_size": 32768, "max_position_embeddings": 131072,
+    "model_type": "git", "moe_intermediate_size": 16384, "num_attention_heads": 64, "num_experts_per_tok": 2,
+    "num_hidden_layers": 64, "num_key_value_heads": 8, "num_local_experts": 8, "output_multiplier_scale": 0.5,
+    "residual_moe": true, "rms_norm_eps": 1e-05, "rope_theta": 208533496, "router_logit_softcapping": 30.0,
+    "sliding_window_size": -1, "torch_dtype": "bfloat16", "vocab_size": 131072})";
+}
+
+// PowerInfer/SmallThinker-21BA3B-Instruct; its lists, one entry per layer, put in by the test.
+json::Value smallthinker() {
+  json::Value c = json::parse(R"({"architectures": ["SmallThinkerForCausalLM"], "attention_dropout": 0.0,
+    "head_dim": 128, "hidden_size": 2560, "initializer_range": 0.02, "max_position_embeddings": 16384,
+    "model_type": "smallthinker", "moe_ffn_hidden_size": 768, "moe_num_active_primary_experts": 6,
+    "moe_num_primary_experts": 64, "moe_primary_router_apply_softmax": false, "norm_topk_prob": true,
+    "num_attention_heads": 28, "num_hidden_layers": 52, "num_key_value_heads": 4, "rms_norm_eps": 1e-06,
+    "rope_scaling": null, "rope_theta": 1500000.0, "sliding_window_size": 4096, "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16", "vocab_size": 151936})",
+                              "c.json");
+  for (int i = 0; i < 52; ++i) {
+    c["rope_layout"].push_back(i % 4 == 0 ? 0 : 1);
+    c["sliding_window_layout"].push_back(i % 4 == 0 ? 0 : 1);
+  }
+  return c;
+}
+
+// XiaomiMiMo/MiMo-V2.5-Pro; which of its layers have a window is the test's.
+json::Value mimo_v2() {
+  json::Value c = json::parse(R"({"architectures": ["MiMoV2ForCausalLM"], "add_full_attention_sink_bias": false,
+    "add_swa_attention_sink_bias": true, "attention_bias": false, "attention_projection_layout": "fused_qkv",
+    "attention_value_scale": 0.612, "head_dim": 192, "hidden_act": "silu", "hidden_size": 6144,
+    "intermediate_size": 16384, "layernorm_epsilon": 1e-05, "max_position_embeddings": 1048576,
+    "model_type": "mimo_v2", "moe_intermediate_size": 2048, "n_group": 1, "n_routed_experts": 384,
+    "n_shared_experts": null, "norm_topk_prob": true, "num_attention_heads": 128, "num_experts_per_tok": 8,
+    "num_hidden_layers": 70, "num_key_value_heads": 8, "partial_rotary_factor": 0.334, "rope_theta": 10000000,
+    "routed_scaling_factor": null, "scoring_func": "sigmoid", "sliding_window": 128, "sliding_window_size": 128,
+    "swa_head_dim": 192, "swa_num_attention_heads": 128, "swa_num_key_value_heads": 8, "swa_rope_theta": 10000,
+    "swa_v_head_dim": 128, "tie_word_embeddings": false, "topk_group": 1, "topk_method": "noaux_tc",
+    "v_head_dim": 128, "vocab_size": 152576})",
+                              "c.json");
+  for (int i = 0; i < 70; ++i) {
+    c["hybrid_layer_pattern"].push_back(i % 7 == 0 ? 0 : 1);
+    c["moe_layer_freq"].push_back(i == 0 ? 0 : 1);
+  }
+  return c;
+}
+
 }  // namespace
 
 TEST_CASE("Hunyuan-A13B has the parameters of its modules", "[import][family]") {
@@ -189,4 +238,51 @@ TEST_CASE("Mistral Small 4 has the parameters of its text model's modules", "[im
       118972826624);
   CHECK(cache_elements_per_token(a) == 36 * (256 + 64));
   CHECK_FALSE(a.moe.router_correction);
+}
+
+// 269515497472: the published total of its checkpoint.
+TEST_CASE("Grok 2 has the parameters of its modules, a dense MLP beside experts", "[import][family]") {
+  const Tensors layer = together({projections(8192, 64, 8, 128),
+                                  gated_mlp("mlp", 8192, 32768),
+                                  gated_mlp("block_sparse_moe.experts", 8192, 16384, 8),
+                                  {{"block_sparse_moe.gate", {8, 8192}}, {"norms", {8192}, 4}}});
+  const Arch a =
+      check_tensors(grok_2("Grok1ForCausalLM"), together({in_layers(64, layer), ends(131072, 8192)}), 269515497472);
+  CHECK(a.activation == Activation::gelu);
+  CHECK(a.norm_placement == NormPlacement::both);
+  CHECK(refusal(grok_2("GitForCausalLM")) ==
+        "c.json: \"git\" is known for Grok 2 alone, whose \"architectures\" names Grok1ForCausalLM; GIT is not known");
+}
+
+TEST_CASE("SmallThinker has the parameters of its modules, ReLU experts in every layer", "[import][family]") {
+  const Tensors layer = together({projections(2560, 28, 4, 128),
+                                  gated_mlp("experts", 2560, 768, 64),
+                                  {{"primary_router", {64, 2560}}, {"norms", {2560}, 2}}});
+  const Arch a =
+      check_tensors(smallthinker().dump(), together({in_layers(52, layer), ends(151936, 2560)}), 21506562560);
+  CHECK(a.activation == Activation::relu);
+  CHECK(a.moe.top_k == 6);
+  CHECK(a.local == LocalAttention{{4096}, others_of(52, {0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48})});
+  CHECK_THAT(refusal(small("smallthinker", R"("use_qk_norm": true)")), Catch::Contains("\"use_qk_norm\" is true"));
+}
+
+TEST_CASE("MiMo-V2.5-Pro has the parameters of its modules, sinks where it has windows", "[import][family]") {
+  const Tensors attention = {{"q of qkv_proj", {128 * 192, 6144}},
+                             {"k of qkv_proj", {8 * 192, 6144}},
+                             {"v of qkv_proj", {8 * 128, 6144}},
+                             {"o_proj", {6144, 128 * 128}},
+                             {"norms", {6144}, 2}};
+  const Arch a =
+      check_tensors(mimo_v2().dump(),
+                    together({in_layers(70, attention), in_layers(60, {{"attention_sink_bias", {128}}}),
+                              gated_mlp("layers.0.mlp", 6144, 16384),
+                              in_layers(69, together({gated_mlp("experts", 6144, 2048, 384), {{"gate", {384, 6144}}}})),
+                              ends(152576, 6144)}),
+                    1021248092160 + 60 * 128);
+  CHECK(a.moe.router_correction);
+  CHECK(a.mtp.modules == 0);
+  json::Value one = mimo_v2();
+  one["num_nextn_predict_layers"] = 1;
+  CHECK(arch(one.dump()).mtp.modules == 1);
+  CHECK(arch(one.dump()).mtp.mlp_of == 0);
 }

@@ -61,6 +61,29 @@ const std::string jamba = R"({"architectures": ["JambaForCausalLM"], "attention_
   "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "use_mamba_kernels": true,
   "vocab_size": 65536})";
 
+// allenai/Olmo-Hybrid-7B: the sizes of its config class; without rotation.
+std::string olmo_hybrid(const std::string& more) {
+  return R"({"architectures": ["OlmoHybridForCausalLM"], "attention_bias": false, "hidden_act": "silu",
+    "hidden_size": 3840, "intermediate_size": 11008, "linear_allow_neg_eigval": true, "linear_conv_kernel_dim": 4,
+    "linear_key_head_dim": 96, "linear_num_key_heads": 30, "linear_num_value_heads": 30,
+    "linear_value_head_dim": 192, "max_position_embeddings": 65536, "model_type": "olmo_hybrid",
+    "num_attention_heads": 30, "num_hidden_layers": 32, "num_key_value_heads": 30, "rms_norm_eps": 1e-06,
+    "tie_word_embeddings": false, "vocab_size": 100352, )" +
+         more + "}";
+}
+
+/// hf olmo_hybrid/modeling_olmo_hybrid.py, OlmoHybridGatedDeltaNet.
+Tensors olmo_delta_net(Count hidden, Count heads, Count key, Count value) {
+  return {{"q_proj, k_proj", {heads * key, hidden}, 2},
+          {"v_proj, g_proj", {heads * value, hidden}, 2},
+          {"a_proj, b_proj", {heads, hidden}, 2},
+          {"o_proj", {hidden, heads * value}},
+          {"q_conv1d, k_conv1d", {heads * key, 1, 4}, 2},
+          {"v_conv1d", {heads * value, 1, 4}},
+          {"A_log, dt_bias", {heads}, 2},
+          {"o_norm", {value}}};
+}
+
 /// `small` of keys that a pure Mamba-2 model has.
 std::string small_mamba2(const std::string& more) {
   return R"({"model_type": "mamba2", "num_hidden_layers": 2, "hidden_size": 32, "vocab_size": 100, "num_heads": 4,
@@ -141,4 +164,30 @@ TEST_CASE("Jamba without experts is dense, and its step's rank follows the hidde
   CHECK(arch(small("jamba", R"("mamba_dt_rank": 5)")).mixers[0].recurrent.rank == 5);
   CHECK(refusal(small("jamba", R"("attn_layer_offset": 8)")) ==
         "c.json: \"attn_layer_offset\" must be below \"attn_layer_period\": it counts layers of one period");
+}
+
+TEST_CASE("Olmo Hybrid has the parameters of its modules, three DeltaNets for one attention", "[import][family]") {
+  const Tensors attention = together({projections(3840, 30, 30, 128), {{"q_norm, k_norm", {3840}, 2}}});
+  const Tensors each = together({gated_mlp("mlp", 3840, 11008), {{"norms", {3840}, 2}}});
+  const Arch a =
+      check_tensors(olmo_hybrid(R"("rope_parameters": null, "rope_theta": null)"),
+                    together({in_layers(24, olmo_delta_net(3840, 30, 96, 192)),
+                              in_layers(8, attention),
+                              in_layers(32, each),
+                              {{"embed_tokens", {100352, 3840}}, {"lm_head", {100352, 3840}}, {"norm", {3840}}}}),
+                    7430870688);
+  CHECK(a.position == Position::none);
+  CHECK(a.mixers[0].layers == others_of(32, {3, 7, 11, 15, 19, 23, 27, 31}));
+  CHECK(cache_elements_per_token(a) == 8 * 2 * 30 * 128);
+}
+
+TEST_CASE("Olmo Hybrid's DeltaNets follow its heads where no key says otherwise", "[import][family]") {
+  const Arch a = arch(small("olmo_hybrid", ""));
+  CHECK(a.position == Position::rope);
+  CHECK(a.mixers[0].recurrent.heads == 6);
+  CHECK(a.mixers[0].recurrent.key_dim == 3 * 96 / (4 * 6));
+  CHECK(a.mixers[0].recurrent.head_dim == 2 * 3 * 96 / (4 * 6));
+  CHECK(arch(small("olmo_hybrid", R"("rope_parameters": {"rope_theta": null})")).position == Position::none);
+  CHECK(arch(olmo_hybrid(R"("rope_parameters": {"rope_theta": 500000, "rope_type": "default"})")).position ==
+        Position::rope);
 }

@@ -110,6 +110,34 @@ TEST_CASE("Phi-4 multimodal is Phi-3 with sizes beside those of its towers", "[i
   CHECK_FALSE(arch(small("phi4_multimodal", "")).tied_head);
 }
 
+// 4146621440: the published total of microsoft/Phi-3.5-vision-instruct.
+TEST_CASE("Phi-3.5 vision is Phi-3 beside CLIP, whose sizes its code names", "[import][family]") {
+  const std::string phi3_v = R"({"architectures": ["Phi3VForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
+    "embd_layer": {"embedding_cls": "image", "hd_transform_order": "sub_glb", "projection_cls": "mlp",
+    "use_hd_transform": true, "with_learnable_separator": true}, "hidden_act": "silu", "hidden_size": 3072,
+    "img_processor": {"image_dim_out": 1024, "model_name": "openai/clip-vit-large-patch14-336",
+    "name": "clip_vision_model", "num_img_tokens": 144}, "intermediate_size": 8192,
+    "max_position_embeddings": 131072, "model_type": "phi3_v", "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 32, "original_max_position_embeddings": 4096, "rms_norm_eps": 1e-05,
+    "rope_theta": 10000.0, "sliding_window": 262144, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+    "vocab_size": 32064})";
+  check_tensors(
+      phi3_v,
+      together(
+          {in_layers(32,
+                     together({projections(3072, 32, 32, 96), gated_mlp("mlp", 3072, 8192), {{"norms", {3072}, 2}}})),
+           {{"embed_tokens", {32064, 3072}}, {"lm_head", {32064, 3072}}, {"norm", {3072}}}}),
+      3821079552);
+  const ModelCard card = imported(phi3_v);
+  CHECK(card.towers.vision == 303507456);  // as towers.json counts it for LLaVA 1.5
+  CHECK(card.towers.projector == 4096 * 3072 + 3072 * 3072 + 2 * 3072 + 2 * 4096);
+  CHECK(3821079552 + card.towers.total() == 4146621440);
+  CHECK(card.caveats == std::vector<std::string>());
+  std::string other = phi3_v;
+  other.replace(other.find("patch14-336"), 11, "patch14-224");
+  CHECK(imported(other).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
+}
+
 TEST_CASE("ERNIE 4.5 VL has the experts for text, and says that those for images are not counted", "[import][family]") {
   const Tensors experts = together(
       {gated_mlp("experts", 2560, 1536, 64), gated_mlp("shared_experts", 2560, 2 * 1536), {{"gate", {64, 2560}}}});

@@ -283,3 +283,28 @@ TEST_CASE("two layers of ModernBERT in three see 64 tokens on each side", "[impo
     "relu")")),
              Catch::Contains("another function than \"hidden_activation\""));
 }
+
+TEST_CASE("CamemBERT is RoBERTa, with a head or with a pooler", "[import][family]") {
+  std::string camembert = roberta("CamembertForMaskedLM");
+  for (const auto& [from, to] : {std::pair{"\"roberta\"", "\"camembert\""}, std::pair{"50265", "32005"}})
+    camembert.replace(camembert.find(from), std::string(from).size(), to);
+  const Tensors body = together({embeddings(32005, 514, 1, 768), in_layers(12, encoder_layer(768, 3072))});
+  const Arch a = check_tensors(camembert, together({body, masked_head(32005, 768)}), 110655493);
+  CHECK(a.context == 512);
+  CHECK(arch(small("camembert", "")).head == ModelHead{.kind = HeadKind::none, .pooler = true});
+}
+
+TEST_CASE("ELECTRA is BERT without a pooler, where its tables are as wide as its layers", "[import][family]") {
+  // google/electra-base-discriminator
+  const std::string base = R"({"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1,
+    "embedding_size": 768, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768,
+    "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
+    "model_type": "electra", "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0,
+    "summary_activation": "gelu", "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": true,
+    "type_vocab_size": 2, "vocab_size": 30522})";
+  const Arch a = check_tensors(
+      base, together({embeddings(30522, 512, 2, 768), in_layers(12, encoder_layer(768, 3072))}), 108891648);
+  CHECK(a.head == ModelHead{.kind = HeadKind::none});
+  CHECK_THAT(imported(base).caveats.back(), Catch::Contains("ElectraForPreTraining has logits of labels"));
+  CHECK_THAT(refusal(small("electra", "")), Catch::Contains("\"embedding_size\" is not \"hidden_size\""));
+}

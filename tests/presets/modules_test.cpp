@@ -12,6 +12,7 @@
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/presets/import_text.hpp"
 
 using namespace llmcalc;
 
@@ -44,10 +45,10 @@ Numbers engine_matrices(const Arch& arch) {
 
 Numbers named_matrices(const Arch& arch) {
   Numbers all;
-  import::for_each_matrix(arch, [&](const import::Matrix& m) { all[m.component] = add(all[m.component], m.numbers());
-});
-return all;
-}  // namespace
+  const auto count = [&](const import::Matrix& m) { all[m.component] = add(all[m.component], m.numbers()); };
+  import::for_each_matrix(arch, count);
+  return all;
+}
 
 }  // namespace
 
@@ -57,6 +58,24 @@ TEST_CASE("every matrix of every preset has a name by which a quantisation block
     const Numbers engine = engine_matrices(arch), named = named_matrices(arch);
     for (const auto& [component, n] : engine) {
       INFO(name << ", component " << static_cast<int>(component));
+      CHECK((named.contains(component) ? named.at(component) : 0) == n);
+    }
+  }
+}
+
+TEST_CASE("every matrix of layers that no preset has has a name, too", "[quantized]") {
+  using test::small;
+  for (const std::string& config :
+       {small("minimax", R"("num_local_experts": 4)"), small("olmo_hybrid", ""),
+        small("bailing_moe_linear", R"("layer_group_size": 4)"), small("bailing_hybrid", R"("layer_group_size": 4)"),
+        small("minicpm_sala", R"("use_output_gate": true, "use_output_norm": true, "mixer_types": ["minicpm4",
+          "lightning", "lightning", "lightning", "lightning", "lightning", "lightning", "minicpm4"])"),
+        small("smallthinker", ""), small("eurobert", "")}) {
+    INFO(config);
+    const Arch arch = test::arch(config);
+    const Numbers named = named_matrices(arch);
+    for (const auto& [component, n] : engine_matrices(arch)) {
+      INFO("component " << static_cast<int>(component));
       CHECK((named.contains(component) ? named.at(component) : 0) == n);
     }
   }

@@ -1,0 +1,88 @@
+// Ling and Ring of inclusionAI.
+
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
+/// the head width on q and k (`use_qk_norm`); the first layers are dense, the rest have experts and shared ones fused
+/// into one MLP. The load-balancing bias is a buffer. Modules for further tokens are DeepSeek-V3's
+/// (BailingMoeV2MTPLayer).
+Arch bailing_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = c.flag("use_qkv_bias", false);
+  a.attention_out_bias = c.flag("use_bias", false);
+  c.ignore({"use_rmsnorm", "moe_layer_freq"});
+  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
+  const Count width = c.size("moe_intermediate_size", 512), shared = c.count("num_shared_experts", 1);
+  set_experts(a, {.experts = c.size("num_experts", 256),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? c.size("moe_shared_expert_intermediate_size", width) : 0,
+                  .router_correction = c.flag("moe_router_enable_expert_bias", true),
+                  .layers = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers)});
+  a.mtp = modules_like_last(c, a);
+  return a;
+}
+
+/// Layers with softmax attention: the last of every layer_group_size, and those after the last whole group.
+LayerSet softmax_layers(const Config& c, const Arch& a) {
+  const Count group = c.size("layer_group_size", 1), whole = a.layers / group * group;
+  LayerSet set = LayerSet::every(group - 1, group, a.layers);
+  for (Count i = whole; i < a.layers; ++i) set.insert(i);
+  return set;
+}
+
+/// Lightning attention in all other layers, with keys and values for every head.
+void lightning_layers(const Config& c, Arch& a) {
+  if (c.flag("use_qkv_bias", false) || c.flag("use_bias", false))
+    c.refuse("\"use_qkv_bias\" or \"use_bias\" is true; linear attention with biases is not known");
+  if (c.has("num_kv_heads_for_linear_attn") && c.count("num_kv_heads_for_linear_attn", 0) != a.heads)
+    c.refuse("\"num_kv_heads_for_linear_attn\": linear attention is known with as many as \"num_attention_heads\"");
+  c.ignore({"group_norm_size", "linear_backend", "linear_mode", "linear_rope", "linear_scale", "linear_silu",
+            "use_linear_silu", "use_linear_gqa"});
+  a.linear_layers = others(softmax_layers(c, a), a.layers);
+}
+
+/// hub inclusionAI/Ring-mini-linear-2.0, modeling_bailing_moe_linear_v2.py: Ling 2.0 with lightning attention in all
+/// but the last layer of every group. Its queries and keys have the norms of the other layers, its output one over
+/// groups of heads, and a gate.
+Arch bailing_linear(const Config& c, const Defaults& d) {
+  Arch a = bailing_moe(c, d);
+  lightning_layers(c, a);
+  return a;
+}
+
+/// hub inclusionAI/Ling-2.5-1T, modeling_bailing_moe_v2_5.py: the same with DeepSeek-V3's latent attention in the other
+/// layers. Modules for further tokens have latent attention.
+Arch bailing_hybrid(const Config& c, const Defaults& d) {
+  if (c.has("kda_lower_bound") || c.has("short_conv_kernel_size"))
+    c.refuse("\"kda_lower_bound\" and \"short_conv_kernel_size\" are of Ling 3, whose layers are not known");
+  Arch a = bailing_linear(c, d);
+  a.kv_heads = a.heads;
+  Arch latent = a;
+  latent_attention(c, latent, {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
+  LayerMixer full;
+  static_cast<Mixer&>(full) = latent;
+  full.qk_norm = QkNorm::none;
+  full.layers = others(a.linear_layers, a.layers);
+  set_mixer(a, full);
+  if (a.mtp.modules > 0) a.mtp.mixer_of = full.layers.last();
+  c.ignore({"qk_head_dim", "rope_interleave"});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> bailing_families() {
+  return {
+      {"bailing_moe bailing_moe_v2", bailing_moe, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
+      {"bailing_moe_linear", bailing_linear, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
+      {"bailing_hybrid bailing_moe_v2_5", bailing_hybrid, {80, 8192, 64, 64, 128, 18432, 157184, 131072}},
+  };
+}
+
+}  // namespace llmcalc::import

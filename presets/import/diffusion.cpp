@@ -1,0 +1,62 @@
+// Models of masked diffusion: a pass guesses all masked tokens of a text at once, and every token sees all others.
+
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// Every token sees all others; a class of labels has no head.
+void see_both_ways(const Config& c, Arch& a) {
+  a.bidirectional = true;
+  if (!names_labels(c)) return;
+  a.head = {.kind = HeadKind::none};
+  a.tied_head = false;
+}
+
+/// What hub GSAI-ML/LLaDA-8B-Instruct, configuration_llada.py, could be besides, in no released model.
+void refuse_other_llada(const Config& c) {
+  if (c.text("block_type", "llama") != "llama") c.refuse("\"block_type\": only llama is known");
+  if (c.text("layer_norm_type", "rms") != "rms") c.refuse("\"layer_norm_type\": only rms is known");
+  for (const char* key : {"alibi", "attention_layer_norm", "include_bias", "input_emb_norm", "bias_for_layer_norm"})
+    if (c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is true, which is not known");
+}
+
+/// hub GSAI-ML/LLaDA-8B-Instruct, modeling_llada.py: Llama under OLMo's names, both ways; include_qkv_bias on q, k, v;
+/// the table has embedding_size rows, as has the untied head.
+Arch llada(const Config& c, const Defaults& d) {
+  refuse_other_llada(c);
+  Defaults own = d;
+  own.context = own.mlp = 0;  // under names of their own
+  Arch a = base_arch(c, own);
+  a.kv_heads = c.size({"n_kv_heads", "num_key_value_heads"}, a.heads);
+  a.mlp_width = c.size({"mlp_hidden_size", "intermediate_size"}, d.mlp);
+  a.vocabulary = c.first_size({"embedding_size", "vocab_size"}, a.vocabulary);
+  a.context = c.first_size({"max_sequence_length", "max_position_embeddings"}, d.context);
+  a.activation = activation(c, {"activation_type", "hidden_act"}, "silu");
+  a.qkv_bias = c.flag("include_qkv_bias", false);
+  a.tied_head = c.flag("weight_tying", a.tied_head);
+  c.ignore({"layer_norm_with_affine", "attention_layer_norm_with_affine", "bias_for_layer_norm"});
+  see_both_ways(c, a);
+  return a;
+}
+
+/// hub Dream-org/Dream-v0-Instruct-7B, modeling_dream.py: Qwen 2 both ways.
+Arch dream(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = true;
+  c.ignore({"sliding_window", "max_window_layers", "use_mrope"});
+  see_both_ways(c, a);
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> diffusion_families() {
+  return {
+      {"llada", llada, {32, 4096, 32, 0, 0, 12288, 126464, 4096}},
+      {"Dream", dream, {32, 4096, 32, 32, 0, 22016, 151936, 32768}},
+  };
+}
+
+}  // namespace llmcalc::import

@@ -1,0 +1,193 @@
+// Dense families: published configurations, counted from the shapes of their modules.
+
+#include "tests/presets/tensor_list.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+// google/vaultgemma-1b
+const std::string vaultgemma = R"({"architectures": ["VaultGemmaForCausalLM"], "attention_bias": false,
+  "attention_dropout": 0.0, "attn_logit_softcapping": null, "final_logit_softcapping": null, "head_dim": 256,
+  "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 1152, "initializer_range": 0.02,
+  "intermediate_size": 6912, "max_position_embeddings": 1024, "model_type": "vaultgemma", "num_attention_heads": 4,
+  "num_hidden_layers": 26, "num_key_value_heads": 4, "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06,
+  "rope_theta": 10000.0, "sliding_window": 512, "vocab_size": 256000})";
+
+// tencent/Youtu-LLM-2B
+const std::string youtu = R"({"architectures": ["YoutuForCausalLM"], "attention_bias": false, "hidden_act": "silu",
+  "hidden_size": 2048, "intermediate_size": 6144, "kv_lora_rank": 512, "max_position_embeddings": 131072,
+  "mlp_bias": false, "model_type": "youtu", "num_attention_heads": 16, "num_hidden_layers": 32,
+  "num_key_value_heads": 16, "q_lora_rank": 1536, "qk_head_dim": 192, "qk_nope_head_dim": 128,
+  "qk_rope_head_dim": 64, "rms_norm_eps": 1e-06, "rope_interleave": true,
+  "rope_parameters": {"rope_theta": 1600000, "rope_type": "default"}, "tie_word_embeddings": true,
+  "v_head_dim": 128, "vocab_size": 128256})";
+
+// pfnet/plamo-13b
+const std::string plamo = R"({"architectures": ["PlamoForCausalLM"], "bos_token_id": 1, "eos_token_id": 2,
+  "hidden_size": 5120, "intermediate_size": 16640, "max_position_embeddings": 4096, "model_type": "plamo",
+  "n_shared_head": 8, "num_attention_heads": 40, "num_hidden_layers": 40, "num_key_value_heads": 40,
+  "pad_token_id": 3, "rms_norm_eps": 1e-06, "tie_word_embeddings": false, "tokenizer_class": "PlamoTokenizer",
+  "torch_dtype": "float32", "use_cache": true, "vocab_size": 50432})";
+
+// GSAI-ML/LLaDA-8B-Instruct
+const std::string llada = R"({"activation_type": "silu", "alibi": false, "alibi_bias_max": 8.0,
+  "architectures": ["LLaDAModelLM"], "attention_dropout": 0.0, "attention_layer_norm": false,
+  "attention_layer_norm_with_affine": true, "bias_for_layer_norm": false, "block_group_size": 1,
+  "block_type": "llama", "d_model": 4096, "embedding_dropout": 0.0, "embedding_size": 126464, "eos_token_id": 126081,
+  "flash_attention": false, "include_bias": false, "include_qkv_bias": false, "init_cutoff_factor": null,
+  "init_device": "meta", "init_fn": "mitchell", "init_std": 0.02, "input_emb_norm": false, "layer_norm_type": "rms",
+  "layer_norm_with_affine": true, "mask_token_id": 126336, "max_sequence_length": 4096, "mlp_hidden_size": 12288,
+  "mlp_ratio": 4, "model_type": "llada", "multi_query_attention": null, "n_heads": 32, "n_kv_heads": 32,
+  "n_layers": 32, "pad_token_id": 126081, "precision": "amp_bf16", "residual_dropout": 0.0, "rms_norm_eps": 1e-05,
+  "rope": true, "rope_full_precision": true, "rope_theta": 500000.0, "scale_logits": false, "use_cache": false,
+  "vocab_size": 126464, "weight_tying": false})";
+
+// Dream-org/Dream-v0-Instruct-7B
+const std::string dream = R"({"architectures": ["DreamModel"], "attention_dropout": 0.0, "hidden_act": "silu",
+  "hidden_size": 3584, "initializer_range": 0.02, "intermediate_size": 18944, "mask_token_id": 151666,
+  "max_position_embeddings": 131072, "max_window_layers": 28, "model_type": "Dream", "num_attention_heads": 28,
+  "num_hidden_layers": 28, "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "rope_scaling": null,
+  "rope_theta": 1000000.0, "sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+  "use_cache": true, "use_mrope": false, "use_sliding_window": false, "vocab_size": 152064})";
+
+/// A half of google/t5gemma-2b-2b-ul2: Gemma 2 2B; `more`: keys besides.
+std::string half(const std::string& more = "") {
+  return R"({"attention_bias": false, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2304,
+    "intermediate_size": 9216, "max_position_embeddings": 8192, "model_type": "t5_gemma_module",
+    "num_attention_heads": 8, "num_hidden_layers": 26, "num_key_value_heads": 4, "sliding_window": 4096,
+    "vocab_size": 256000)" +
+         more + "}";
+}
+std::string t5gemma(const std::string& decoder, const std::string& more = R"("is_encoder_decoder": true)") {
+  return R"({"architectures": ["T5GemmaForConditionalGeneration"], "model_type": "t5gemma", "vocab_size": 256000,
+    "encoder": )" +
+         half() + R"(, "decoder": )" + decoder + ", " + more + "}";
+}
+
+/// A layer of grouped attention and a gated MLP under two norms.
+Tensors layer(Count hidden, Count heads, Count kv_heads, Count head_dim, Count width) {
+  return together(
+      {projections(hidden, heads, kv_heads, head_dim), gated_mlp("mlp", hidden, width), {{"norms", {hidden}, 2}}});
+}
+
+}  // namespace
+
+TEST_CASE("VaultGemma has the parameters of its modules, two norms per layer", "[import][family]") {
+  const Arch a = check_tensors(
+      vaultgemma,
+      together({in_layers(26, layer(1152, 4, 4, 256, 6912)), {{"embed_tokens", {256000, 1152}}, {"norm", {1152}}}}),
+      1038741120);
+  CHECK(a.tied_head);
+  CHECK(a.local == LocalAttention{{512}, LayerSet::every(0, 2, 26)});
+  CHECK(a.activation == Activation::gelu_tanh);
+  CHECK(arch(small("gemma2", "")).norms_per_layer == 4);  // whose layers have two more
+}
+
+TEST_CASE("Youtu-LLM has the parameters of its modules, latent attention and dense MLPs", "[import][family]") {
+  const Tensors each = {{"q_a_proj", {1536, 2048}},     {"q_a_layernorm", {1536}},
+                        {"q_b_proj", {16 * 192, 1536}}, {"kv_a_proj_with_mqa", {512 + 64, 2048}},
+                        {"kv_a_layernorm", {512}},      {"kv_b_proj", {16 * (128 + 128), 512}},
+                        {"o_proj", {2048, 16 * 128}},   {"norms", {2048}, 2}};
+  const Arch a = check_tensors(youtu,
+                               together({in_layers(32, together({each, gated_mlp("mlp", 2048, 6144)})),
+                                         {{"embed_tokens", {128256, 2048}}, {"norm", {2048}}}}),
+                               1961560064);
+  CHECK(cache_elements_per_token(a) == 32 * (512 + 64));
+  CHECK_FALSE(a.has_experts());
+}
+
+TEST_CASE("PLaMo has the parameters of its modules, one norm per layer", "[import][family]") {
+  const Tensors each = together({projections(5120, 40, 5, 128), gated_mlp("mlp", 5120, 16640), {{"norm", {5120}}}});
+  const Arch a = check_tensors(
+      plamo,
+      together({in_layers(40, each), {{"embed_tokens", {50432, 5120}}, {"lm_head", {50432, 5120}}, {"norm", {5120}}}}),
+      13099545600);
+  CHECK(a.block == BlockKind::parallel);
+  CHECK(cache_elements_per_token(a) == 40 * 2 * 5 * 128);
+  CHECK_THAT(refusal(small("plamo", R"("n_shared_head": 4)")), Catch::Contains("multiple of \"n_shared_head\""));
+}
+
+// 8015581184 and 7615616512: the published totals of both checkpoints.
+TEST_CASE("models of masked diffusion are Llama and Qwen 2 whose tokens see all others", "[import][family]") {
+  const auto ends = [](Count vocabulary, Count hidden) {
+    return Tensors{{"wte", {vocabulary, hidden}}, {"ff_out", {vocabulary, hidden}}, {"ln_f", {hidden}}};
+  };
+  const Arch a =
+      check_tensors(llada, together({in_layers(32, layer(4096, 32, 32, 128, 12288)), ends(126464, 4096)}), 8015581184);
+  CHECK(a.is_encoder());
+  CHECK(cache_elements_per_token(a) == 0);
+  CHECK(a.context == 4096);
+  const Tensors biases = {{"q bias", {3584}}, {"k, v biases", {512}, 2}};
+  const Arch b = check_tensors(
+      dream, together({in_layers(28, together({layer(3584, 28, 4, 128, 18944), biases})), ends(152064, 3584)}),
+      7615616512);
+  CHECK(b.is_encoder());
+  CHECK(b.head == ModelHead{});
+  CHECK(arch(small("Dream", R"("architectures": ["DreamForTokenClassification"], "tie_word_embeddings": true)")).head ==
+        ModelHead{.kind = HeadKind::none});
+  CHECK_THAT(refusal(small("llada", R"("attention_layer_norm": true)")), Catch::Contains("which is not known"));
+  CHECK_THAT(refusal(small("llada", R"("block_type": "sequential")")), Catch::Contains("only llama is known"));
+}
+
+TEST_CASE("T5Gemma has the parameters of its modules, an encoder's and a decoder's", "[import][family]") {
+  const Tensors own = together({layer(2304, 8, 4, 256, 9216), {{"post_layernorms", {2304}, 2}}});
+  const Tensors cross = together({projections(2304, 8, 4, 256), {{"cross_attn_layernorms", {2304}, 2}}});
+  const Tensors all = together({in_layers(26, own),
+                                in_layers(26, together({own, cross})),
+                                {{"encoder.embed_tokens", {256000, 2304}},
+                                 {"decoder.embed_tokens", {256000, 2304}},
+                                 {"encoder.norm", {2304}},
+                                 {"decoder.norm", {2304}}}});
+  const Arch a = check_tensors(t5gemma(half()), all, 5596853760);
+  CHECK(a.is_encoder_decoder());
+  CHECK(a.layers == 52);
+  CHECK(a.local == LocalAttention());  // 4096 tokens on each side are the context
+  CHECK(a.mixers[1].reach == Reach{4096, false});
+  CHECK(a.mixers[1].layers == LayerSet::every(26, 2, 52));
+  const Arch alone = arch(t5gemma(half(), R"("is_encoder_decoder": false)"));
+  CHECK(alone.is_encoder());
+  CHECK(parameters(alone).total == 2614341888);  // those of Gemma 2 2B
+  const std::string narrow = R"({"hidden_size": 1152, "num_attention_heads": 4, "num_hidden_layers": 26,
+    "intermediate_size": 6912, "vocab_size": 256000})";
+  CHECK_THAT(refusal(t5gemma(narrow)), Catch::Contains("halves must be alike in them"));
+  CHECK_THAT(refusal(R"({"model_type": "t5gemma"})"), Catch::Contains("\"encoder\" is missing"));
+}
+
+TEST_CASE("CWM, Helium and Jais 2 have the parameters of their modules, at their classes' sizes", "[import][family]") {
+  const auto ends = [](Count vocabulary, Count hidden) {
+    return Tensors{{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
+  };
+  // facebook/cwm
+  const Arch cwm =
+      check_tensors(R"({"architectures": ["CwmForCausalLM"], "head_dim": 128, "hidden_act": "silu",
+      "hidden_size": 6144, "intermediate_size": 21504, "max_position_embeddings": 131072, "model_type": "cwm",
+      "num_attention_heads": 48, "num_hidden_layers": 64, "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
+      "sliding_window": 8192, "tie_word_embeddings": false, "vocab_size": 128256})",
+                    together({in_layers(64, layer(6144, 48, 8, 128, 21504)), ends(128256, 6144)}), 32581097472);
+  CHECK(cwm.local.reach == Reach{8192, false});
+  CHECK(cwm.local.layers == others_of(64, {0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60}));
+  // kyutai/helium-1-preview-2b
+  check_tensors(R"({"architectures": ["HeliumForCausalLM"], "attention_bias": false, "head_dim": 128,
+      "hidden_act": "silu", "hidden_size": 2560, "intermediate_size": 7040, "max_position_embeddings": 4096,
+      "mlp_bias": false, "model_type": "helium", "num_attention_heads": 20, "num_hidden_layers": 24,
+      "num_key_value_heads": 20, "rms_norm_eps": 1e-08, "rope_theta": 100000.0, "tie_word_embeddings": false,
+      "vocab_size": 48000})",
+                together({in_layers(24, layer(2560, 20, 20, 128, 7040)), ends(48000, 2560)}), 2172643840);
+  CHECK_FALSE(arch(small("helium", R"("attention_bias": true)")).attention_out_bias);
+  const Tensors each = together({projections(3328, 26, 26, 128),
+                                 {{"attention biases", {3328}, 4},
+                                  {"up_proj", {26624, 3328}},
+                                  {"up_proj.bias", {26624}},
+                                  {"down_proj", {3328, 26624}},
+                                  {"down_proj.bias", {3328}},
+                                  {"layernorms", {3328}, 4}}});
+  const Arch jais =
+      check_tensors(R"({"architectures": ["Jais2ForCausalLM"], "attention_bias": true,
+      "hidden_act": "relu2", "hidden_size": 3328, "intermediate_size": 26624, "layer_norm_eps": 1e-05,
+      "max_position_embeddings": 8192, "mlp_bias": true, "model_type": "jais2", "num_attention_heads": 26,
+      "num_hidden_layers": 32, "num_key_value_heads": 26, "tie_word_embeddings": false, "vocab_size": 150272})",
+                    together({in_layers(32, each), ends(150272, 3328), {{"norm.bias", {3328}}}}), 8090401280);
+  CHECK(jais.activation == Activation::relu_squared);
+}

@@ -1,0 +1,87 @@
+// Encoders with rotation: published configurations, counted from the shapes of their modules.
+
+#include "tests/presets/tensor_list.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+// EuroBERT/EuroBERT-210m
+std::string eurobert(const std::string& architecture) {
+  return R"({"architectures": [")" + architecture + R"("], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 128000, "clf_pooling": "late", "eos_token_id": 128001, "hidden_act": "silu", "hidden_dropout": 0.0,
+    "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072, "mask_token_id": 128002,
+    "max_position_embeddings": 8192, "mlp_bias": false, "model_type": "eurobert", "num_attention_heads": 12,
+    "num_hidden_layers": 12, "num_key_value_heads": 12, "pad_token_id": 128001, "pretraining_tp": 1,
+    "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 250000, "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16", "use_cache": false, "vocab_size": 128256})";
+}
+
+// nomic-ai/nomic-embed-text-v1.5
+std::string nomic(const std::string& architecture, const std::string& more = "") {
+  return R"({"activation_function": "swiglu", "architectures": [")" + architecture + R"("], "attn_pdrop": 0.0,
+    "bos_token_id": null, "causal": false, "dense_seq_output": true, "embd_pdrop": 0.0, "eos_token_id": null,
+    "fused_bias_fc": true, "fused_dropout_add_ln": true, "initializer_range": 0.02, "layer_norm_epsilon": 1e-12,
+    "max_trained_positions": 2048, "mlp_fc1_bias": false, "mlp_fc2_bias": false, "model_type": "nomic_bert",
+    "n_embd": 768, "n_head": 12, "n_inner": 3072, "n_layer": 12, "n_positions": 8192, "pad_vocab_size_multiple": 64,
+    "parallel_block": false, "parallel_block_tied_norm": false, "prenorm": false, "qkv_proj_bias": false,
+    "reorder_and_upcast_attn": false, "resid_pdrop": 0.0, "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
+    "rotary_emb_interleaved": false, "rotary_emb_scale_base": null, "rotary_scaling_factor": null,
+    "scale_attn_by_inverse_layer_idx": false, "scale_attn_weights": true, "summary_activation": null,
+    "summary_first_dropout": 0.0, "summary_proj_to_labels": true, "summary_type": "cls_index",
+    "summary_use_proj": true, "type_vocab_size": 2, "use_cache": true, "use_flash_attn": true, "use_rms_norm": false,
+    "use_xentropy": true, "vocab_size": 30528)" +
+         more + "}";
+}
+
+}  // namespace
+
+TEST_CASE("EuroBERT has the parameters of its modules, with a head or without", "[import][family]") {
+  const Tensors layer =
+      together({projections(768, 12, 12, 64), gated_mlp("mlp", 768, 3072), {{"layernorms", {768}, 2}}});
+  const Tensors body = together({in_layers(12, layer), {{"embed_tokens", {128256, 768}}, {"norm", {768}}}});
+  const Arch a = check_tensors(eurobert("EuroBertModel"), body, 211766016);
+  CHECK(a.is_encoder());
+  CHECK(a.head == ModelHead{.kind = HeadKind::none});
+  CHECK(cache_elements_per_token(a) == 0);
+  const Arch masked = check_tensors(eurobert("EuroBertForMaskedLM"), together({body, {{"lm_head", {128256, 768}}}}),
+                                    211766016 + 98500608);
+  CHECK(masked.head == ModelHead{});
+  CHECK_THAT(refusal(eurobert("EuroBertForCausalLM")), Catch::Contains("whose head is not known"));
+}
+
+// 136731648: the published total of its checkpoint.
+TEST_CASE("NomicBERT has the parameters of its modules, rotation and a gated MLP", "[import][family]") {
+  const Tensors layer =
+      together({projections(768, 12, 12, 64), gated_mlp("mlp", 768, 3072), {{"norm1, norm2", {768}, 4}}});
+  const Tensors body = together(
+      {in_layers(12, layer),
+       {{"word_embeddings", {30528, 768}}, {"token_type_embeddings", {2, 768}}, {"emb_ln.weight, .bias", {768}, 2}}});
+  const Arch a = check_tensors(nomic("NomicBertModel"), body, 136731648);
+  CHECK(a.position == Position::rope);
+  CHECK(a.norm_placement == NormPlacement::post);
+  CHECK(a.context == 8192);
+  const Tensors head = {{"transform.dense", {768, 768}}, {"transform.layer_norm", {768}, 2}};
+  const Arch masked =
+      check_tensors(nomic("NomicBertForPreTraining"), together({body, head}), 136731648 + 768 * 768 + 2 * 768);
+  CHECK(masked.tied_head);
+  CHECK_FALSE(masked.head_bias);
+  CHECK_THAT(refusal(nomic("NomicBertModel", R"(, "num_experts": 8)")), Catch::Contains("share one bias"));
+}
+
+TEST_CASE("NomicBERT's switches are read, and what it could be besides is refused", "[import][family]") {
+  const auto switched = [](const std::string& key, const std::string& from, const std::string& to) {
+    std::string all = nomic("NomicBertModel");
+    const std::string said = "\"" + key + "\": ";
+    return all.replace(all.find(said + from), said.size() + from.size(), said + to);
+  };
+  CHECK_THAT(refusal(switched("prenorm", "false", "true")), Catch::Contains("LayerNorms behind its sums alone"));
+  CHECK_THAT(refusal(switched("use_rms_norm", "false", "true")), Catch::Contains("LayerNorms behind its sums alone"));
+  CHECK_THAT(refusal(switched("rotary_emb_fraction", "1.0", "0")), Catch::Contains("with rotation alone"));
+  CHECK_THAT(refusal(switched("mlp_fc1_bias", "false", "true")), Catch::Contains("biases everywhere or nowhere"));
+  CHECK(arch(switched("activation_function", "\"swiglu\"", "\"gelu\"")).mlp == MlpKind::plain);
+  CHECK(arch(switched("activation_function", "\"swiglu\"", "\"geglu\"")).activation == Activation::gelu);
+  CHECK(arch(switched("architectures", "[\"NomicBertModel\"]", "[]")).head == ModelHead{.kind = HeadKind::none});
+  CHECK(arch(switched("qkv_proj_bias", "false", "true")).attention_out_bias);
+}
