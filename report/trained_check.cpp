@@ -35,10 +35,9 @@ void check_adapters(const Request& r) {
   if (!trains_adapters(p)) return;
   const auto m = narrowest_adapted(r.model.arch, p);
   if (!m && p.lora_targets == LoraTargets::all())
-    throw InputError(
-        fmt::format("--lora {}: adapters stand beside projections of attention and MLP, and {} has none; "
-                    "leave --lora out",
-                    p.lora_rank, r.model.name));
+    throw InputError(fmt::format(
+        "--lora {}: {} has none of the matrices that it names, projections of attention and MLP; leave it out",
+        p.lora_rank, r.model.name));
   if (!m)
     throw InputError(fmt::format("--lora {}: {} has none of the matrices that it names; name others, or the rank alone",
                                  lora_text(p.lora_rank, p.lora_targets), r.model.name));

@@ -173,7 +173,7 @@ TEST_CASE("an option without its condition is refused with what it needs", "[opt
         "llmcalc: --gpus is no option of 'llmcalc memory', only of train, report, plan "
         "or explain; 'llmcalc memory --help-all' shows all\n");
   CHECK(sentence(train + "--co2 0.4") ==
-        "llmcalc: --co2 changes nothing without --watts; add it, or leave --co2 out\n");
+        "llmcalc: --co2 changes nothing without --tokens; add it, or leave --co2 out\n");
   CHECK(sentence(train + "--sp") == "llmcalc: --sp needs several tensor-parallel ranks; add --tp, or leave it out\n");
   CHECK(sentence(train + "--mla absorbed") ==
         "llmcalc: --mla is for latent attention, which this model does not have; leave it out\n");

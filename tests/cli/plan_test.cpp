@@ -492,7 +492,7 @@ TEST_CASE("a default batch says whose GPUs it is of", "[plan][cli]") {
 TEST_CASE("a process that needs more than there is stands in the verdict", "[plan][cli]") {
   const std::string words =
       "plan train llama-3.1-8b --hardware h100 --gpus 8 --pp 2 --schedule zb-v --zero 1 --micro-batch 1 "
-      "--global-batch 304 --top 1";
+      "--seq 8960 --global-batch 304 --top 1";
   const json::Value v = test::ask(words);
   REQUIRE(v["plans"][0]["memory"]["process"]["fits"] == false);
   CHECK(test::llmcalc(words).out.find(" of 80.00 GiB: no, under") != std::string::npos);

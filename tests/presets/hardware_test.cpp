@@ -7,6 +7,7 @@
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
+using Catch::Matchers::Contains;
 
 namespace {
 
