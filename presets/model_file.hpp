@@ -35,7 +35,8 @@
 ///              the input, and of layers that read images alone, in none of the counts),
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
-///   "stored_bytes"?: { any of these components, or "position": bytes, where they do not follow from the format },
+///   "stored_bytes"?: { any of these components, or "position": bytes, where they do not follow from the format,
+///                      "mtp"?: { the same of all modules for further tokens } },
 ///   "products"?: { "format", "of"?: [ any of "attention", "mlp", "experts" ] }  (of both operands, where the
 ///   checkpoint
 ///                quantises inputs too; default of "of": all),

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "calc/dtype.hpp"
-#include "presets/import/modules.hpp"
+#include "presets/import/matrices.hpp"
 
 namespace llmcalc::import {
 
