@@ -73,7 +73,8 @@ void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& 
   });
 }
 
-void hold_modules_alike(WeightFormats& weights) {
+void hold_modules_alike(WeightFormats& weights, const Arch& arch) {
+  if (arch.mtp.modules == 0) return;
   for_each_component([&](Component c) {
     if (const HeldBytes& of_model = weights.held_of(c); of_model.nominal > Bytes())
       weights.hold(c, of_model, Owner::modules);

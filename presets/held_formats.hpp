@@ -33,8 +33,8 @@ WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 /// Says of every component of `weights` what is held, unless its format alone says the same.
 void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all, Owner owner = Owner::model);
 
-/// Where nothing says what modules (Mtp) hold: of each component the share that the model holds.
-void hold_modules_alike(WeightFormats& weights);
+/// Where nothing says what a model's modules (Mtp) hold: of each component the share that the model holds.
+void hold_modules_alike(WeightFormats& weights, const Arch& arch);
 
 /// Bytes of the weights by component, of the model or of all of its modules (Mtp), all on one device, vectors that a
 /// format leaves out in bf16; of components whose bytes a checkpoint states, those that they have in the format.

@@ -58,7 +58,7 @@ void put_bytes_of(Value& v, const ModelCard& card, Owner owner) {
 void read_stored_bytes(const Object& o, ModelCard& card) {
   if (!card.weights) throw InputError(o.where() + ": there is no \"weights\", whose bytes these are; give both");
   read_bytes_of(o, card, Owner::model);
-  if (!o.has(modules_key)) return hold_modules_alike(*card.weights);
+  if (!o.has(modules_key)) return hold_modules_alike(*card.weights, card.arch);
   const Object modules = o.object(modules_key);
   if (card.arch.mtp.modules == 0)
     throw InputError(modules.where() + ": the model has no modules for further tokens (MTP); leave it out");

@@ -29,6 +29,7 @@ std::vector<Family> qwen_families();
 std::vector<Family> deepseek_families();
 std::vector<Family> glm_families();
 std::vector<Family> mixtral_families();
+std::vector<Family> ernie_families();
 std::vector<Family> llama4_families();
 std::vector<Family> minimax_families();
 std::vector<Family> mimo_families();
@@ -44,6 +45,9 @@ bool names_encoder_alone(const Config& c);
 /// Whether it names a class with logits of labels in place of tokens (LlamaForSequenceClassification,
 /// Qwen2ForRewardModel).
 bool names_labels(const Config& c);
+
+/// Whether an ERNIE's text config speaks of experts for images, too.
+bool has_image_experts(const Config& text);
 
 /// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.
 LayerSet sparse_layers(const Config& config, const Arch& arch);
