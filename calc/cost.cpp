@@ -94,7 +94,7 @@ Costs costs(const Op& op, const Pricing& p) {
 Cost forward(const Op& op, const Pricing& p) {
   const Stored w = stored(op, p);
   Cost c = std::visit([&](const auto& s) { return shape_costs::forward(s, p, w); }, op.shape);
-  c.moved.weights *= p.weight.held_ratio(stored_component(op.shape, op.component));
+  c.moved.weights *= p.weight.held_ratio(stored_component(op.shape, op.component), op.owner);
   return c;
 }
 Cost backward(const Op& op, const Pricing& p) {

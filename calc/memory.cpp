@@ -189,12 +189,15 @@ Bytes pass_workspace(const Prices& pass) {
   return most;
 }
 
+Bytes held_bytes(const Prices& prices, const WeightFormats& stored_in, Component c) {
+  Bytes all;
+  for (const Owner owner : {Owner::model, Owner::modules}) all += stored_in.held(c, prices.weights_of(owner)[c], owner);
+  return all;
+}
+
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in) {
   Bytes all;
-  for (std::size_t i = 0; i < component_count; ++i) {
-    const auto c = static_cast<Component>(i);
-    all += stored_in.held(c, prices.weights[c]);
-  }
+  for (std::size_t i = 0; i < component_count; ++i) all += held_bytes(prices, stored_in, static_cast<Component>(i));
   return all;
 }
 
@@ -202,7 +205,7 @@ Bytes host_weights_bytes(const Prices& prices, const Plan& plan) {
   Bytes all;
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto c = static_cast<Component>(i);
-    all += share_of(plan.weight_precision.held(c, prices.weights[c]), host_share(plan.offload, c));
+    all += share_of(held_bytes(prices, plan.weight_precision, c), host_share(plan.offload, c));
   }
   return all;
 }

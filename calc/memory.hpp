@@ -155,6 +155,8 @@ Bytes waiting_for_encoder(const Prices& pass);
 /// Bytes of one device's weights in the formats that they were priced in, as the pass (or, of a plan, inference) holds
 /// them; of a component whose bytes a checkpoint states, its share of those.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
+/// Those of one component, modules' among them.
+Bytes held_bytes(const Prices& prices, const WeightFormats& stored_in, Component component);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 /// Those of them that inference has on the host.
 Bytes host_weights_bytes(const Prices& prices, const Plan& plan);

@@ -183,7 +183,7 @@ class Pricer {
     hold_table(row, op);
     const Bytes bytes = weight_bytes(op.shape, stored(op, p_));
     row.weights += bytes;
-    prices_.weights[stored_component(op.shape, op.component)] += row.layers * bytes;
+    prices_.weights[static_cast<std::size_t>(op.owner)][stored_component(op.shape, op.component)] += row.layers * bytes;
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
     row.cache += cache_row(op.shape, p_);
   }

@@ -150,10 +150,12 @@ class PriceRows {
 struct Prices {
   PriceRows rows;
   LayerKinds kinds;
-  WholeFlops whole;        ///< of all layers
-  ComponentBytes weights;  ///< of all layers of the rank, in the components' formats
+  WholeFlops whole;  ///< of all layers
+  /// Of all layers of the rank, and of the plan's modules, in the components' formats.
+  std::array<ComponentBytes, owner_count> weights;
   Rates bound_rates, estimated_rates;
   bool estimated = false, uniform = false;  ///< the estimated rates are Rates::uniform()
+  const ComponentBytes& weights_of(Owner owner) const { return weights[static_cast<std::size_t>(owner)]; }
   const LayerPrice& embedding() const { return rows[0]; }
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
   const LayerPrice& head() const { return rows[1 + kinds.size()]; }

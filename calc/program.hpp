@@ -83,6 +83,16 @@ inline Step last_step(const Plan& p) {
   return s;
 }
 
+/// Says whose weights a module's operators read: those of a tied table or head are the model's.
+inline void own_by_modules(OpList& ops) {
+  const auto is_tied = [](const Op& op) {
+    const Lookup* table = std::get_if<Lookup>(&op.shape);
+    const Linear* matrix = std::get_if<Linear>(&op.shape);
+    return (table != nullptr && table->tied) || (matrix != nullptr && matrix->tied);
+  };
+  for (Op& op : ops) op.owner = is_tied(op) ? Owner::model : Owner::modules;
+}
+
 /// Calls visit(const Segment&) for each segment in order, those of modules last, one list of operators alive at a time.
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
@@ -97,6 +107,7 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
   };
   const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,
                            bool asks, bool mtp = false) {
+    if (mtp) own_by_modules(whole);
     const bool backward = marked(whole, kind, asks);
     if (!is_cut(layout)) {
       visit(Segment{kind, layer, repeats, elements, whole, whole, backward, mtp});

@@ -19,10 +19,11 @@ inline Component stored_component(const Shape& shape, Component c) {
 }
 
 /// The formats of an operator's weights.
-inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute) {
+inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute,
+                     Owner owner = Owner::model) {
   const Component in = stored_component(shape, c);
   const DType weight = weights[in];
-  if (weights.is_held(in)) return {weight, weight, compute, compute, weight};
+  if (weights.is_held(in, owner)) return {weight, weight, compute, compute, weight};
   const Format& f = weight.format();
   const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
   const DType matrix = table && !f.covers_embedding ? compute : weight;
@@ -30,8 +31,8 @@ inline Stored stored(const Shape& shape, Component c, const WeightFormats& weigh
 }
 
 /// `narrow`: its product is in the plan's format. Training quantises a wider matrix for it.
-inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow) {
-  Stored s = stored(shape, c, p.weight, p.activation);
+inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow, Owner owner = Owner::model) {
+  Stored s = stored(shape, c, p.weight, p.activation, owner);
   if (narrow) s.operand = p.product;
   const bool wider = whole_bits(s.matrix.format()) > whole_bits(p.product.format());
   if (narrow && p.training() && wider) s.factor = p.product;
@@ -45,7 +46,7 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p) { return
 /// The same of an operator: an adapter's are in the format that is trained.
 inline Stored stored(const Op& op, const Pricing& p) {
   if (op.weights != Op::Weights::adapter) {
-    Stored s = stored(op.shape, op.component, p, op.narrow);
+    Stored s = stored(op.shape, op.component, p, op.narrow, op.owner);
     if (!makes_logits(op)) s.result = p.activation;
     return s;
   }

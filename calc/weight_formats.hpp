@@ -30,6 +30,13 @@ constexpr bool is_inside_block(Component c) { return c == Component::attention |
 /// Whether a recipe in fewer than 16 bits multiplies this component's matrices in that format.
 constexpr bool is_narrowed(Component c) { return is_inside_block(c) && c != Component::router; }
 
+/// Whose weights they are.
+enum class Owner : std::uint8_t {
+  model,
+  modules  ///< that predict further tokens (Mtp), without what they share with the model
+};
+inline constexpr std::size_t owner_count = 2;
+
 /// Bytes of a component of which not all tensors are in its format: `held` by a checkpoint, and the `nominal` ones that
 /// they would take in the component's format. A part of them holds its share of the nominal bytes.
 struct HeldBytes {
@@ -61,23 +68,28 @@ class WeightFormats {
   }
   constexpr bool operator==(const WeightFormats&) const = default;
 
-  /// Says what a checkpoint holds of the component.
-  constexpr void hold(Component c, const HeldBytes& h) { held_[static_cast<std::size_t>(c)] = h; }
+  /// Says what a checkpoint holds of the component: of the model, or of all of its modules.
+  constexpr void hold(Component c, const HeldBytes& h, Owner owner = Owner::model) { of(c, owner) = h; }
+  constexpr const HeldBytes& held_of(Component c) const { return of(c, Owner::model); }
   /// Whether a checkpoint says what it holds of the component. All of its tensors then count in its format.
-  constexpr bool is_held(Component c) const { return of(c) != HeldBytes(); }
-  constexpr bool any_held() const {
-    return std::any_of(held_.begin(), held_.end(), [](const HeldBytes& h) { return h != HeldBytes(); });
+  constexpr bool is_held(Component c, Owner owner = Owner::model) const { return of(c, owner) != HeldBytes(); }
+  constexpr bool any_held(Owner owner) const {
+    const auto& all = held_[static_cast<std::size_t>(owner)];
+    return std::any_of(all.begin(), all.end(), [](const HeldBytes& h) { return h != HeldBytes(); });
   }
+  constexpr bool any_held() const { return any_held(Owner::model) || any_held(Owner::modules); }
   /// The bytes that are held of tensors with `nominal` bytes: their share, rounded down; all bytes of the component for
   /// all of its tensors. A component without tensors of its own, such as rotary factors, is held whole.
-  constexpr Bytes held(Component c, Bytes nominal) const {
-    if (!is_held(c)) return nominal;
-    return of(c).nominal == Bytes() ? of(c).held : share_of(nominal, {of(c).held.value, of(c).nominal.value});
+  constexpr Bytes held(Component c, Bytes nominal, Owner owner = Owner::model) const {
+    if (!is_held(c, owner)) return nominal;
+    const HeldBytes& all = of(c, owner);
+    return all.nominal == Bytes() ? all.held : share_of(nominal, {all.held.value, all.nominal.value});
   }
   /// held / nominal.
-  constexpr double held_ratio(Component c) const {
-    if (of(c).nominal == Bytes()) return 1;
-    return static_cast<double>(of(c).held.value) / static_cast<double>(of(c).nominal.value);
+  constexpr double held_ratio(Component c, Owner owner = Owner::model) const {
+    const HeldBytes& all = of(c, owner);
+    if (all.nominal == Bytes()) return 1;
+    return static_cast<double>(all.held.value) / static_cast<double>(all.nominal.value);
   }
   /// The same formats without a checkpoint's bytes.
   constexpr WeightFormats formats_alone() const {
@@ -87,10 +99,15 @@ class WeightFormats {
   }
 
  private:
-  constexpr const HeldBytes& of(Component c) const { return held_[static_cast<std::size_t>(c)]; }
+  constexpr const HeldBytes& of(Component c, Owner owner) const {
+    return held_[static_cast<std::size_t>(owner)][static_cast<std::size_t>(c)];
+  }
+  constexpr HeldBytes& of(Component c, Owner owner) {
+    return held_[static_cast<std::size_t>(owner)][static_cast<std::size_t>(c)];
+  }
 
   std::array<DType, component_count> by_{};
-  std::array<HeldBytes, component_count> held_{};
+  std::array<std::array<HeldBytes, component_count>, owner_count> held_{};
 };
 
 }  // namespace llmcalc

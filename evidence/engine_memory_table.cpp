@@ -120,7 +120,7 @@ Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan,
   const Table::Padding& to = first_line(engine_memory_table().padding, [&](const Table::Padding& p) {
     return is_at_most(host.version, p.until) && host.card.architecture.find(p.architecture) != std::string::npos;
   });
-  const Bytes experts = stored.held(Component::experts, price_holdings(arch, plan, layout).weights[Component::experts]);
+  const Bytes experts = held_bytes(price_holdings(arch, plan, layout), stored, Component::experts);
   const Count width = ceil_div(arch.moe.width, ranks(layout, Group::expert_tensor));
   const double over = padded_over(width, to.width) * padded_over(arch.hidden, to.hidden);
   return Bytes(std::llround((over - 1) * static_cast<double>(experts.value)));

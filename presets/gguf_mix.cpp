@@ -286,6 +286,7 @@ WeightFormats gguf_mix(const Arch& arch, std::string_view mix) {
   }
   WeightFormats w = most_common_formats(all, arch);
   hold_bytes(w, arch, all);
+  hold_modules_alike(w, arch);
   return w;
 }
 

@@ -31,10 +31,17 @@ std::optional<DType> most_of(const std::map<std::size_t, Count>& numbers) {
 
 }  // namespace
 
-ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights) {
+ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights, Owner owner) {
   Plan p;
   p.weight_precision = weights;
-  return price_holdings(arch, p, {}).weights;
+  p.mtp = owner == Owner::modules ? arch.mtp.modules : 0;
+  return price_holdings(arch, p, {}).weights_of(owner);
+}
+
+ComponentBytes held_bytes(const Arch& arch, const WeightFormats& weights, Owner owner) {
+  ComponentBytes all = component_bytes(arch, weights, owner);
+  for_each_component([&](Component c) { all[c] = weights.held(c, all[c], owner); });
+  return all;
 }
 
 void HeldComponents::add_numbers(Component c, DType t, Count n) {
@@ -53,19 +60,27 @@ WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch) {
   return w;
 }
 
-void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all) {
-  const ComponentBytes alone = component_bytes(arch, weights);
+void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all, Owner owner) {
+  const ComponentBytes alone = component_bytes(arch, weights, owner);
   const auto differs = [&](Component c) { return all[c].bytes != alone[c]; };
   WeightFormats marked = weights;
   for_each_component([&](Component c) {
-    if (differs(c)) marked.hold(c, {Bytes(1), {}});
+    if (differs(c)) marked.hold(c, {Bytes(1), {}}, owner);
   });
-  const ComponentBytes nominal = component_bytes(arch, marked);
+  const ComponentBytes nominal = component_bytes(arch, marked, owner);
   for_each_component([&](Component c) {
-    if (differs(c)) weights.hold(c, {all[c].bytes, nominal[c]});
+    if (differs(c)) weights.hold(c, {all[c].bytes, nominal[c]}, owner);
   });
 }
 
-ComponentBytes component_numbers(const Arch& arch) { return component_bytes(arch, dtypes::fp8); }
+void hold_modules_alike(WeightFormats& weights, const Arch& arch) {
+  if (arch.mtp.modules == 0) return;
+  for_each_component([&](Component c) {
+    if (const HeldBytes& of_model = weights.held_of(c); of_model.nominal > Bytes())
+      weights.hold(c, of_model, Owner::modules);
+  });
+}
+
+ComponentBytes component_numbers(const Arch& arch, Owner owner) { return component_bytes(arch, dtypes::fp8, owner); }
 
 }  // namespace llmcalc

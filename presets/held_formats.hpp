@@ -31,12 +31,19 @@ class HeldComponents {
 WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 
 /// Says of every component of `weights` what is held, unless its format alone says the same.
-void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all);
+void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all, Owner owner = Owner::model);
 
-/// Bytes of the weights by component, all on one device, vectors that a format leaves out in bf16.
-ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights);
+/// Where nothing says what a model's modules (Mtp) hold: of each component the share that the model holds.
+void hold_modules_alike(WeightFormats& weights, const Arch& arch);
+
+/// Bytes of the weights by component, of the model or of all of its modules (Mtp), all on one device, vectors that a
+/// format leaves out in bf16; of components whose bytes a checkpoint states, those that they have in the format.
+ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights, Owner owner = Owner::model);
+
+/// Those that a checkpoint holds.
+ComponentBytes held_bytes(const Arch& arch, const WeightFormats& weights, Owner owner);
 
 /// Parameters by component: bytes in a format of one byte.
-ComponentBytes component_numbers(const Arch& arch);
+ComponentBytes component_numbers(const Arch& arch, Owner owner = Owner::model);
 
 }  // namespace llmcalc

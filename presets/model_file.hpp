@@ -32,10 +32,11 @@
 ///             "own_norm", "own_embedding", "own_head" }  (modules that predict further tokens, in none of the counts),
 ///   "towers"?: { "vision"?, "audio"?, "projector"?, "cross"? }  (parameters of what turns images or sounds into rows
 ///   of
-///              the input, and of layers that read images alone, in none of the counts),
+///              the input, and of layers and experts that read images alone, in none of the counts),
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
-///   "stored_bytes"?: { any of these components, or "position": bytes, where they do not follow from the format },
+///   "stored_bytes"?: { any of these components, or "position": bytes, where they do not follow from the format,
+///                      "mtp"?: { the same of all modules for further tokens } },
 ///   "products"?: { "format", "of"?: [ any of "attention", "mlp", "experts" ] }  (of both operands, where the
 ///   checkpoint
 ///                quantises inputs too; default of "of": all),

@@ -14,33 +14,55 @@ using json::Value;
 namespace {
 
 /// More than any component's tensors take: 16 bytes for a number, and 1 GiB for what is no number.
-Count most_bytes(const Arch& a, Component c) { return add(mul(16, component_numbers(a)[c].value), Count{1} << 30); }
+Count most_bytes(const Arch& a, Component c, Owner owner) {
+  return add(mul(16, component_numbers(a, owner)[c].value), Count{1} << 30);
+}
+
+constexpr std::string_view modules_key = "mtp";
 
 Component held_component(const Object& o, const std::string& key) {
   if (key == component_name(Component::position)) return Component::position;
   const auto c = component_called(key);
   if (c && component_name(*c) == key) return *c;
-  throw InputError(fmt::format("{}: unknown key {}; the keys known here are {}|position", o.where(), in_quotes(key),
-                               component_names()));
+  throw InputError(fmt::format("{}: unknown key {}; the keys known here are {}|position|{}", o.where(), in_quotes(key),
+                               component_names(), modules_key));
+}
+
+void read_bytes_of(const Object& o, ModelCard& card, Owner owner) {
+  HeldComponents all;
+  const ComponentBytes alone = component_bytes(card.arch, *card.weights, owner);
+  for (std::size_t i = 0; i < component_count; ++i)
+    all[static_cast<Component>(i)].bytes = alone[static_cast<Component>(i)];
+  for (const std::string& key : o.keys()) {
+    if (owner == Owner::model && key == modules_key) continue;
+    const Component c = held_component(o, key);
+    const Count n = o.count(key), most = most_bytes(card.arch, c, owner);
+    if (n > most)
+      throw InputError(fmt::format("{}, {}: expected at most {} bytes, 16 for a number and 1 GiB, got {}", o.where(),
+                                   in_quotes(key), most, n));
+    all[c].bytes = Bytes(n);
+  }
+  hold_bytes(*card.weights, card.arch, all, owner);
+}
+
+void put_bytes_of(Value& v, const ModelCard& card, Owner owner) {
+  const ComponentBytes held = held_bytes(card.arch, *card.weights, owner);
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto c = static_cast<Component>(i);
+    if (card.weights->is_held(c, owner)) v[std::string(component_name(c))] = held[c].value;
+  }
 }
 
 }  // namespace
 
 void read_stored_bytes(const Object& o, ModelCard& card) {
   if (!card.weights) throw InputError(o.where() + ": there is no \"weights\", whose bytes these are; give both");
-  HeldComponents all;
-  const ComponentBytes alone = component_bytes(card.arch, *card.weights);
-  for (std::size_t i = 0; i < component_count; ++i)
-    all[static_cast<Component>(i)].bytes = alone[static_cast<Component>(i)];
-  for (const std::string& key : o.keys()) {
-    const Component c = held_component(o, key);
-    const Count n = o.count(key), most = most_bytes(card.arch, c);
-    if (n > most)
-      throw InputError(fmt::format("{}, {}: expected at most {} bytes, 16 for a number and 1 GiB, got {}", o.where(),
-                                   in_quotes(key), most, n));
-    all[c].bytes = Bytes(n);
-  }
-  hold_bytes(*card.weights, card.arch, all);
+  read_bytes_of(o, card, Owner::model);
+  if (!o.has(modules_key)) return hold_modules_alike(*card.weights, card.arch);
+  const Object modules = o.object(modules_key);
+  if (card.arch.mtp.modules == 0)
+    throw InputError(modules.where() + ": the model has no modules for further tokens (MTP); leave it out");
+  read_bytes_of(modules, card, Owner::modules);
 }
 
 void read_products(const Object& o, ModelCard& card) {
@@ -64,11 +86,8 @@ void read_products(const Object& o, ModelCard& card) {
 
 Value stored_bytes_json(const ModelCard& card) {
   Value v = Value::object();
-  const ComponentBytes nominal = component_bytes(card.arch, *card.weights);
-  for (std::size_t i = 0; i < component_count; ++i) {
-    const auto c = static_cast<Component>(i);
-    if (card.weights->is_held(c)) v[std::string(component_name(c))] = card.weights->held(c, nominal[c]).value;
-  }
+  put_bytes_of(v, card, Owner::model);
+  if (card.arch.mtp.modules > 0) put_bytes_of(v[modules_key] = Value::object(), card, Owner::modules);
   return v;
 }
 

@@ -6,8 +6,9 @@
 
 namespace llmcalc {
 
-/// { "attention": BYTES, ... }: what a checkpoint holds of components whose bytes do not follow from their format. The
-/// card has its architecture and its formats. Throws InputError.
+/// { "attention": BYTES, ..., "mtp"?: { "attention": BYTES, ... } }: what a checkpoint holds of components whose bytes
+/// do not follow from their format, in the model and in all of its modules for further tokens; without "mtp" these hold
+/// the model's shares. The card has its architecture and its formats. Throws InputError.
 void read_stored_bytes(const json::Object& o, ModelCard& card);
 json::Value stored_bytes_json(const ModelCard& card);
 

@@ -74,7 +74,7 @@ void add_towers(Section& s, const Towers& t) {
   part("vision", "vision tower", t.vision);
   part("audio", "audio tower", t.audio);
   part("projector", "projector", t.projector);
-  part("cross", "layers for images", t.cross);
+  part("cross", "for images alone", t.cross);
 }
 }  // namespace
 

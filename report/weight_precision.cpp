@@ -68,7 +68,7 @@ WeightFormats settled(const WeightsGiven& given, const WeightFormats& otherwise,
   WeightFormats w = given.all.value_or(otherwise);
   const auto set = [&](Component c, DType t) {
     w[c] = t;
-    w.hold(c, {});
+    for (const Owner owner : {Owner::model, Owner::modules}) w.hold(c, {}, owner);
   };
   for (const auto& [component, format] : given.parts) {
     set(component, format);

@@ -39,6 +39,22 @@ void add_to(Holding& h, const CheckpointTensor& t, const TensorGroup& g) {
   h.parameters = add(h.parameters, t.numbers);
 }
 
+/// The tensors of a model, or of its modules, by component.
+struct ByComponent {
+  std::array<Holding, component_count> by{};
+  HeldComponents held{};
+
+  void add(Component c, const CheckpointTensor& t, const TensorGroup& g) {
+    add_to(by[static_cast<std::size_t>(c)], t, g);
+    held[c].bytes += t.bytes;
+    if (g.parameter && !g.packed && t.dtype) held.add_numbers(c, *t.dtype, t.numbers);
+  }
+  const Holding& of(Component c) const { return by[static_cast<std::size_t>(c)]; }
+  bool empty() const {
+    return std::all_of(by.begin(), by.end(), [](const Holding& h) { return h.tensors == 0; });
+  }
+};
+
 /// A checkpoint's tensors by component, and those beside the model.
 class Holdings {
  public:
@@ -46,28 +62,24 @@ class Holdings {
     for (const CheckpointTensor& t : c.tensors) {
       const TensorGroup g = groups.of(t);
       if (g.component)
-        add_component(*g.component, t, g);
+        model_.add(*g.component, t, g);
+      else if (g.of_modules)
+        modules_.add(*g.of_modules, t, g);
       else
         add_to(beside_[std::string(g.name)], t, g);
     }
   }
-  const Holding& of(Component c) const { return by_[static_cast<std::size_t>(c)]; }
-  const HeldComponents& held() const { return held_; }
+  const Holding& of(Component c) const { return model_.of(c); }
+  const HeldComponents& held() const { return model_.held; }
+  const ByComponent& modules() const { return modules_; }
   bool packed() const {
-    return std::any_of(by_.begin(), by_.end(), [](const Holding& h) { return !h.counted; });
+    return std::any_of(model_.by.begin(), model_.by.end(), [](const Holding& h) { return !h.counted; });
   }
   /// What is beside the model, by the group's name.
   const std::map<std::string, Holding>& beside() const { return beside_; }
 
  private:
-  void add_component(Component c, const CheckpointTensor& t, const TensorGroup& g) {
-    add_to(by_[static_cast<std::size_t>(c)], t, g);
-    held_[c].bytes += t.bytes;
-    if (g.parameter && !g.packed && t.dtype) held_.add_numbers(c, *t.dtype, t.numbers);
-  }
-
-  std::array<Holding, component_count> by_{};
-  HeldComponents held_;
+  ByComponent model_, modules_;
   std::map<std::string, Holding> beside_;
 };
 
@@ -194,6 +206,32 @@ WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   return most_common_formats(all.held(), card.arch);
 }
 
+/// Where numbers of the modules' tensors are not the engine's, their bytes count all the same.
+void check_modules(ModelCard& card, const ByComponent& modules) {
+  const ComponentBytes engine = component_numbers(card.arch, Owner::modules);
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto part = static_cast<Component>(i);
+    const Holding& h = modules.of(part);
+    if (h.counted && h.parameters != engine[part].value)
+      card.caveats.push_back(fmt::format("{} and its {} differ: {} parameters of {} against {}", card.source,
+                                         prediction_group, engine[part].value, component_name(part), h.parameters));
+  }
+}
+
+/// What modules for further tokens hold: their tensors, or where there are none what the config says.
+void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules) {
+  if (card.arch.mtp.modules == 0) return;
+  if (!modules.empty()) {
+    check_modules(card, modules);
+    return hold_bytes(w, card.arch, modules.held, Owner::modules);
+  }
+  const ComponentBytes said = held_bytes(card.arch, card.weights.value_or(w), Owner::modules);
+  HeldComponents all;
+  for (std::size_t i = 0; i < component_count; ++i)
+    all[static_cast<Component>(i)].bytes = said[static_cast<Component>(i)];
+  hold_bytes(w, card.arch, all, Owner::modules);
+}
+
 /// Whether tensors are the towers that the config describes, number for number.
 bool are_counted(const Towers& towers, const Holding& h) { return h.counted && h.parameters == towers.total(); }
 
@@ -222,6 +260,7 @@ void add_checkpoint(ModelCard& card, const Checkpoint& c) {
   check_formats(card, c, all);
   WeightFormats w = stored_formats(card, all);
   hold_bytes(w, card.arch, all.held());
+  hold_modules(card, w, all.modules());
   card.weights = w;
   card.caveats.insert(card.caveats.end(), c.caveats.begin(), c.caveats.end());
   tell_beside(card, all);

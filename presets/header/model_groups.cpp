@@ -101,10 +101,20 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
   return std::nullopt;
 }
 
+TensorGroup ModelGroups::of_modules(const CheckpointTensor& t, TensorGroup g) const {
+  const bool is_table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.hidden};
+  const bool own = g.of_modules == Component::lm_head ? arch_.mtp.own_head : arch_.mtp.own_embedding;
+  if (arch_.mtp.modules > 0 && (!is_table || own)) return g;
+  if (arch_.mtp.modules > 0) g.name = "copies of table and head in prediction layers";
+  g.of_modules = std::nullopt;
+  return g;
+}
+
 TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
   TensorGroup g = tensor_group(t.name, predicting_);
+  if (g.of_modules) return of_modules(t, g);
   if (!g.component) return g;
-  if (const auto part = router_part(t.name)) return {*part, component_name(*part)};
+  if (const auto part = router_part(t.name)) return {.component = *part, .name = component_name(*part)};
   // Granite 4.0 calls a dense MLP "shared_mlp" (hf granitemoehybrid), whether or not there are experts beside it.
   if (g.component == Component::shared_experts && !arch_.has_experts()) {
     g.component = Component::mlp;

@@ -19,6 +19,8 @@ class ModelGroups {
   std::optional<Count> layer(const CheckpointTensor& t) const;
 
  private:
+  /// Of a tensor that predicts further tokens: beside the model where that has no modules, or where it repeats a table.
+  TensorGroup of_modules(const CheckpointTensor& t, TensorGroup g) const;
   std::optional<Component> router_part(std::string_view name) const;
   const Mixer* mixer(const CheckpointTensor& t) const;
   /// Why the model does not read the tensor, or nothing.

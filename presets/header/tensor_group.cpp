@@ -58,13 +58,20 @@ Place place_beside_router(const Segments& all) {
 /// A GGUF file's labels, "cls.output.weight", of a reranker.
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
+/// The place that a name's parts tell, those left out that say that a tensor predicts further tokens.
+Place place_in_layer(const Segments& all) {
+  Place first = place_of_first(all.front());
+  for (const std::string& s : all)
+    if (const Place p = place_of(s); p != Place::prediction) first = std::min(first, p);
+  return is_dense_output(all) ? std::min(first, Place::mlp) : first;
+}
+
 Place place_in(const Segments& all, Count layers) {
   if (is_buffer(all)) return Place::buffer;
   if (is_label_output(all)) return Place::other_head;
   if (const Place p = place_beside_router(all); p != Place::unknown) return p;
-  Place first = place_of_first(all.front());
+  Place first = place_in_layer(all);
   for (const std::string& s : all) first = std::min(first, place_of(s));
-  if (is_dense_output(all)) first = std::min(first, Place::mlp);
   const auto index = std::find_if(all.begin(), all.end(), [](const std::string& s) { return whole_number(s); });
   if (first > Place::vision && layers > 0 && index != all.end() && *whole_number(*index) >= layers)
     return Place::prediction;
@@ -111,7 +118,7 @@ bool is_packed(const Segments& all) {
   return end == "qweight" || end == "weight_packed" || end.ends_with("_blocks") || end == "w_q" || end == "trellis";
 }
 
-TensorGroup group(std::optional<Component> c, std::string_view name) { return {c, name, true, false}; }
+TensorGroup group(std::optional<Component> c, std::string_view name) { return {.component = c, .name = name}; }
 TensorGroup group(Component c) { return group(c, component_name(c)); }
 
 TensorGroup group_at(Place p) {
@@ -124,7 +131,7 @@ TensorGroup group_at(Place p) {
     case Place::vision:
       return group(std::nullopt, towers_group);
     case Place::prediction:
-      return group(std::nullopt, "prediction layers");
+      return group(std::nullopt, prediction_group);
     case Place::norm:
       return group(Component::norm);
     case Place::router:
@@ -150,12 +157,25 @@ TensorGroup group_at(Place p) {
   return group(std::nullopt, unknown_group);
 }
 
+/// A module's head is named below "shared_head" (DeepSeek-V3, Step 3.5; in GGUF "shared_head_head"); what has no other
+/// place joins a result and a token's embedding.
+std::optional<Component> component_of_module(const Segments& all) {
+  static constexpr std::array<std::string_view, 2> heads{"shared_head", "shared_head_head"};
+  const Place p = place_in_layer(all);
+  if (p != Place::unknown) return group_at(p).component;
+  const bool is_head = std::any_of(all.begin(), all.end(), [](const std::string& s) {
+    return std::find(heads.begin(), heads.end(), s) != heads.end();
+  });
+  return is_head ? Component::lm_head : Component::embedding;
+}
+
 }  // namespace
 
 TensorGroup tensor_group(std::string_view tensor, Count layers) {
   const Segments all = segments_of(tensor);
   const Place p = place_in(all, layers);
   TensorGroup g = group_at(p);
+  if (p == Place::prediction) g.of_modules = component_of_module(all);
   g.parameter = p == Place::norm || (p != Place::rotary && !is_besides(all));
   g.packed = is_packed(all);
   return g;

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Place>, 137> known_words{{
+constexpr std::array<std::pair<std::string_view, Place>, 142> known_words{{
     {"inv_freq", Place::buffer},
     {"masked_bias", Place::buffer},
     {"position_ids", Place::buffer},
@@ -43,6 +43,11 @@ constexpr std::array<std::pair<std::string_view, Place>, 137> known_words{{
     {"resampler", Place::vision},
     {"mtp", Place::prediction},
     {"nextn", Place::prediction},
+    {"mtp_layers", Place::prediction},
+    {"mtp_block", Place::prediction},
+    {"mtp_linear_proj", Place::prediction},
+    {"mtp_emb_norm", Place::prediction},
+    {"mtp_hidden_norm", Place::prediction},
     {"ln_1", Place::norm},
     {"ln_2", Place::norm},
     {"ln_f", Place::norm},

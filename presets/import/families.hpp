@@ -30,6 +30,7 @@ std::vector<Family> deepseek_families();
 std::vector<Family> bailing_families();
 std::vector<Family> glm_families();
 std::vector<Family> mixtral_families();
+std::vector<Family> ernie_families();
 std::vector<Family> llama4_families();
 std::vector<Family> minimax_families();
 std::vector<Family> mimo_families();
@@ -50,6 +51,9 @@ bool names_labels(const Config& c);
 /// Gives the model multi-head latent attention: q_lora_rank null or 0 means queries without a low rank.
 /// `attention_bias` is the bias of the two down projections and of o. `defaults`: widths where no key says them.
 void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
+
+/// Whether an ERNIE's text config speaks of experts for images, too.
+bool has_image_experts(const Config& text);
 
 /// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.
 LayerSet sparse_layers(const Config& config, const Arch& arch);

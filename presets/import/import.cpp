@@ -33,7 +33,8 @@ const std::vector<Family>& families() {
                              import::llama4_families,       import::minimax_families,   import::mimo_families,
                              import::delta_families,        import::mamba_families,     import::rwkv_families,
                              import::lfm_families,          import::encoder_families,   import::deepseek_v4_families,
-                             import::nemotron_nas_families, import::diffusion_families, import::bailing_families})
+                             import::nemotron_nas_families, import::diffusion_families, import::bailing_families,
+                             import::ernie_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();
@@ -185,9 +186,6 @@ void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes
 /// Notes on parts that are not counted, and on defaults of the family that were used.
 std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
-  if (const json::Value* widths = c.find("moe_intermediate_size");
-      widths != nullptr && widths->is_array() && c.text("model_type", "").starts_with("ernie4_5_"))
-    out.emplace_back("experts for text only: those for images, in the same layers, are not counted");
   add_left_out(c, layers_left_out(c, a), out);
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0 && a.mtp.modules == 0)
@@ -262,12 +260,15 @@ ModelCard import_text(const Config& c) {
 bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
 
 /// The towers beside the text model, before what is said of the text model itself.
-void take_towers(ModelCard& card, const Config& whole, bool composite) {
+void take_towers(ModelCard& card, const Config& whole, const Config& text) {
+  const bool composite = &whole != &text;
   import::CountedTowers counted = import::count_towers(whole, card.arch.hidden);
   card.towers = counted.towers;
   std::vector<std::string>& said = counted.caveats;
   if (said.empty() && counted.towers == Towers() && (composite || has_processors(whole)))
     said.emplace_back("text part only: a vision or audio tower beside it is not counted");
+  if (card.towers.cross == 0 && import::has_image_experts(text))
+    said.emplace_back("experts for text only: those for images, in the same layers, are not counted");
   card.caveats.insert(card.caveats.begin(), said.begin(), said.end());
   card.unknown_keys.insert(card.unknown_keys.end(), counted.unknown_keys.begin(), counted.unknown_keys.end());
 }
@@ -279,6 +280,13 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   card.product_parts = stored.product_parts;
   card.unknown_keys.insert(card.unknown_keys.end(), stored.unknown_keys.begin(), stored.unknown_keys.end());
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
+}
+
+/// `text`: the part of `whole` that describes the text model, or `whole` itself.
+void take_parts(ModelCard& card, const Config& whole, const Config& text) {
+  card = import_text(text);
+  take_weights(card, whole, text);
+  take_towers(card, whole, text);
 }
 
 }  // namespace
@@ -313,13 +321,10 @@ ModelCard import_config(const json::Value& config, const std::string& where) {
     std::string place = where;
     const json::Value text = text_part(c, place);
     const Config part(text, place, true);
-    card = import_text(part);
-    take_weights(card, c, part);
+    take_parts(card, c, part);
   } else {
-    card = import_text(c);
-    take_weights(card, c, c);
+    take_parts(card, c, c);
   }
-  take_towers(card, c, composite);
   card.name = card.title = printable(model_name(c, where));
   card.source = where;
   return card;

@@ -139,56 +139,6 @@ Arch gpt_oss(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The number under `key`; of a list, whose entries are for text and for images, the first.
-Count for_text(const Config& c, std::string_view key, Count otherwise) {
-  const json::Value* v = c.find(key);
-  if (v == nullptr || !v->is_array()) return c.count(key, otherwise);
-  const std::vector<Count> both = c.counts(key);
-  if (both.empty()) c.refuse(fmt::format("\"{}\": expected a number for text and one for images, got none", key));
-  return both.front();
-}
-
-/// Every moe_layer_interval-th layer from moe_layer_start_index to moe_layer_end_index (below 0: the last), or those
-/// that are "sparse" in mlp_layer_types.
-LayerSet ernie_sparse_layers(const Config& c, const Arch& a) {
-  const Count first = for_text(c, "moe_layer_start_index", 1), step = c.size("moe_layer_interval", 1);
-  const json::Value* last = c.find("moe_layer_end_index");
-  const bool open = last == nullptr || (last->is_number() && *last < 0);
-  const Count end = open ? a.layers : for_text(c, "moe_layer_end_index", a.layers);
-  if (const auto typed = sparse_typed(c, a)) return *typed;
-  LayerSet layers;
-  for (Count i = first; i < a.layers; ++i)
-    if ((i + 1) % step == 0 && i <= end) layers.insert(i);
-  return layers;
-}
-
-/// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in some layers, shared ones fused into one MLP; the load-balancing
-/// bias is a buffer; tied by default. Modules for further tokens have the dense MLP and the model's norm. hf
-/// ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py and hub baidu/ERNIE-4.5-VL-28B-A3B-PT: the same for text; images have as
-/// many experts of their own in the same layers, of another width.
-Arch ernie4_5_moe(const Config& c, const Defaults& d) {
-  Arch a = base_arch(c, d);
-  if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; experts with biases beside shared ones are not known");
-  c.ignore({"moe_gate", "moe_capacity", "moe_use_aux_free", "moe_group"});
-  const Count shared = c.count("moe_num_shared_experts", 2), width = for_text(c, "moe_intermediate_size", 1536);
-  const bool listed = c.has("moe_num_experts") && c.find("moe_num_experts")->is_array();
-  const LayerSet layers = ernie_sparse_layers(c, a);
-  set_experts(a,
-              {.experts = listed ? for_text(c, "moe_num_experts", 64) : c.size({"moe_num_experts", "num_experts"}, 64),
-               .top_k = c.size({"moe_k", "num_experts_per_tok"}, 6),
-               .width = width,
-               .shared_experts = shared,
-               .shared_width = shared > 0 ? width : 0,
-               .router_correction = true,
-               .layers = layers});
-  const LayerSet dense = others(layers, a.layers);
-  if (dense.empty()) return a;
-  a.mtp = modules_like_last(c, a);
-  if (a.mtp.modules > 0) a.mtp.mlp_of = dense.first();
-  a.mtp.own_norm = false;
-  return a;
-}
-
 /// hf afmoe/modeling_afmoe.py: RMSNorms before and after each half and, of the head width, on q and k; a gate per
 /// channel on attention's output; no biases. The first num_dense_layers are dense, the rest have num_shared_experts
 /// fused into one MLP beside the routed ones; expert_bias gets no gradient. All but every global_attn_every_n_layers-th
@@ -227,9 +177,6 @@ std::vector<Family> mixtral_families() {
       {"smallthinker", smallthinker, {32, 1536, 12, 2, 128, 0, 151936, 131072, true}},
       {"gpt_oss", gpt_oss, {36, 2880, 64, 8, 64, 2880, 201088, 131072}},
       {"afmoe", afmoe, {32, 2048, 16, 0, 128, 6144, 200192, 16384}},
-      {"ernie4_5_moe ernie4_5_moe_vl ernie4_5_vl_moe_text",
-       ernie4_5_moe,
-       {28, 2560, 20, 4, 0, 12288, 103424, 131072, true}},
   };
 }
 

@@ -13,13 +13,21 @@ Bytes state_bytes(const Packing& p, const Matrix& m) {
   return Bytes(static_cast<Count>(p.state.size() - Packing::shape_mark.size() + shape.size()));
 }
 
+/// Bytes of the scales that fill the last tiles.
+Bytes filled_bytes(const Packing& p, const Matrix& m) {
+  if (!p.tiled_scales) return {};
+  const auto whole = [](Count n, Count tile) { return mul(ceil_div(n, tile), tile); };
+  const Count groups = ceil_div(m.columns, p.bytes.group);
+  return Bytes(mul(whole(m.rows, 128), whole(groups, 4)) - mul(m.rows, groups));
+}
+
 }  // namespace
 
 Packing packing(DType format) { return {.format = format, .bytes = format.format()}; }
 
 Bytes packed_bytes(const Packing& p, const Matrix& m) {
   const Bytes bias(p.own_bias && !m.biased ? mul(2, m.rows) : 0);
-  return m.groups * (grouped_bytes(p.bytes, m.rows, m.columns) + state_bytes(p, m) + bias);
+  return m.groups * (grouped_bytes(p.bytes, m.rows, m.columns) + state_bytes(p, m) + filled_bytes(p, m) + bias);
 }
 
 }  // namespace llmcalc::import

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "calc/dtype.hpp"
-#include "presets/import/modules.hpp"
+#include "presets/import/matrices.hpp"
 
 namespace llmcalc::import {
 
@@ -13,6 +13,8 @@ struct Packing {
   Format bytes;           ///< what a matrix takes to the byte: the format, or a variant of it
   std::string state{};    ///< of bitsandbytes: a text of its state but for the shape; empty: none
   bool own_bias = false;  ///< a matrix without a bias has one of zeros, 16 bits per row
+  /// Scales of a byte per group fill tiles of 128 rows and 4 groups (cuBLAS's layout, which torchao stores).
+  bool tiled_scales = false;
   constexpr static std::string_view shape_mark = "SHAPE";
 };
 

@@ -93,8 +93,8 @@ void settle_products(StoredWeights& out, const std::map<Component, Matrices>& ma
 
 /// Bytes of all components: matrices as they are packed, all else in the dtype.
 HeldComponents held_components(const std::map<Component, Matrices>& matrices, const Arch& arch, const WeightFormats& w,
-                               DType base) {
-  const ComponentBytes plain = component_bytes(arch, base), formats_alone = component_bytes(arch, w);
+                               DType base, Owner owner) {
+  const ComponentBytes plain = component_bytes(arch, base, owner), formats_alone = component_bytes(arch, w, owner);
   HeldComponents all;
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto c = static_cast<Component>(i);
@@ -105,11 +105,24 @@ HeldComponents held_components(const std::map<Component, Matrices>& matrices, co
   return all;
 }
 
+/// What a block stores: its matrices, and whose they are.
+struct Stock {
+  const Scheme& scheme;
+  const Arch& arch;
+  const std::string& model_type;
+  DType base;
+};
+
 /// The matrices that the block may store in formats of its own.
-void for_each_stored(const Scheme& s, const Arch& arch, const std::function<void(const Matrix&)>& visit) {
-  for_each_matrix(arch, visit);
-  if (s.table_as_other) visit(token_table(arch));
-  if (s.routers_as_others) for_each_router(arch, visit);
+void for_each_stored(const Stock& s, Owner owner, const std::function<void(const Matrix&)>& visit) {
+  if (owner == Owner::modules) {
+    for_each_mtp_matrix(s.arch, s.model_type, visit);
+    if (s.scheme.routers_as_others) for_each_mtp_router(s.arch, s.model_type, visit);
+    return;
+  }
+  for_each_matrix(s.arch, visit);
+  if (s.scheme.table_as_other) visit(token_table(s.arch));
+  if (s.scheme.routers_as_others) for_each_router(s.arch, visit);
 }
 
 /// Groups that were to pack some matrices, and of which no other group has left any.
@@ -125,21 +138,19 @@ void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Schem
                   unused[0], others));
 }
 
-/// Adds each matrix to its component's. Says which groups of the block match none.
-std::map<Component, Matrices> sorted_matrices(StoredWeights& out, const Scheme& s, const Arch& arch, DType base) {
+/// Adds each matrix to its component's, and the group that it is in to `used`.
+std::map<Component, Matrices> sorted_matrices(const Stock& s, Owner owner, std::set<const Scheme::Group*>& used) {
   std::map<Component, Matrices> matrices;
-  std::set<const Scheme::Group*> used;
-  for_each_stored(s, arch, [&](const Matrix& m) {
-    const Scheme::Group* g = group_of(s, m);
+  for_each_stored(s, owner, [&](const Matrix& m) {
+    const Scheme::Group* g = group_of(s.scheme, m);
     used.insert(g);
-    const Packing p = g != nullptr && g->packing ? *g->packing : packing(base);
+    const Packing p = g != nullptr && g->packing ? *g->packing : packing(s.base);
     const std::string_view product = g != nullptr && g->products ? g->products->name() : in_16_bits;
     Matrices& of = matrices[m.component];
     for (Count* n : {&of.numbers[p.format.name()], &of.products[product]}) *n = add(*n, m.numbers());
     of.packed += packed_bytes(p, m);
-    of.plain += packed_bytes(packing(base), m);
+    of.plain += packed_bytes(packing(s.base), m);
   });
-  tell_unused(out, s, used);
   return matrices;
 }
 
@@ -151,10 +162,17 @@ std::string cache_note(Count bits) {
 StoredWeights quantised(const Object& q, const SchemeContext& context, const Arch& arch, DType base) {
   const Scheme s = scheme(q, context);
   StoredWeights out{.formats = base, .caveats = {}};
-  const std::map<Component, Matrices> matrices = sorted_matrices(out, s, arch, base);
-  for (const auto& [component, of] : matrices) (*out.formats)[component] = settled_format(out, component, of.numbers);
-  if (arch.tied_head) (*out.formats)[Component::lm_head] = (*out.formats)[Component::embedding];
-  hold_bytes(*out.formats, arch, held_components(matrices, arch, *out.formats, base));
+  WeightFormats& formats = *out.formats;
+  const Stock stock{s, arch, context.model_type, base};
+  std::set<const Scheme::Group*> used;
+  const std::map<Component, Matrices> matrices = sorted_matrices(stock, Owner::model, used),
+                                      modules = sorted_matrices(stock, Owner::modules, used);
+  tell_unused(out, s, used);
+  for (const auto& [component, of] : matrices) formats[component] = settled_format(out, component, of.numbers);
+  if (arch.tied_head) formats[Component::lm_head] = formats[Component::embedding];
+  hold_bytes(formats, arch, held_components(matrices, arch, formats, base, Owner::model));
+  if (arch.mtp.modules > 0)
+    hold_bytes(formats, arch, held_components(modules, arch, formats, base, Owner::modules), Owner::modules);
   settle_products(out, matrices);
   out.caveats.insert(out.caveats.end(), s.caveats.begin(), s.caveats.end());
   if (s.cache_bits > 0) out.caveats.push_back(cache_note(s.cache_bits));

@@ -50,7 +50,7 @@ bool is_in(const Modules& set, const Matrix& m) {
 
 bool is_kept(const Scheme& s, const Matrix& m) {
   if (m.component == Component::lm_head && !s.head_as_other) return true;
-  return (m.component == Component::embedding && !s.table_as_other) || is_in(s.kept, m);
+  return (m.component == Component::embedding && !s.table_as_other && !m.by_name) || is_in(s.kept, m);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Scheme scheme(const Object& q, const SchemeContext& context) {
 const Scheme::Group* group_of(const Scheme& s, const Matrix& m) {
   if (is_kept(s, m)) return nullptr;
   for (const Scheme::Group& g : s.groups)
-    if (g.targets.empty() || is_in(g.targets, m)) return &g;
+    if ((g.targets.empty() && !m.by_name) || is_in(g.targets, m)) return &g;
   return nullptr;
 }
 

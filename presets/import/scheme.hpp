@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "presets/import/modules.hpp"
 #include "presets/import/packing.hpp"
 #include "text/json.hpp"
 

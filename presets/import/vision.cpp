@@ -109,11 +109,12 @@ struct Sense {
 };
 
 const Sense& sight() {
-  static const Sense all{"vision_config", "vision tower", &Towers::vision,
-                         together<TowerFamily>(qwen_towers(), clip_towers(), own_towers(), kimi_towers(),
-                                               mllama_towers(), omni_towers(), hub_towers()),
-                         together<Composite>(qwen_composites(), clip_composites(), own_composites(), kimi_composites(),
-                                             mllama_composites(), omni_composites(), hub_composites())};
+  static const Sense all{
+      "vision_config", "vision tower", &Towers::vision,
+      together<TowerFamily>(qwen_towers(), clip_towers(), own_towers(), kimi_towers(), mllama_towers(), ernie_towers(),
+                            omni_towers(), hub_towers()),
+      together<Composite>(qwen_composites(), clip_composites(), own_composites(), kimi_composites(),
+                          mllama_composites(), ernie_composites(), omni_composites(), hub_composites())};
   return all;
 }
 const Sense& hearing() {

@@ -38,7 +38,7 @@ struct Composite {
   std::string_view tower;                      ///< the tower's model_type where its config says none
   bool always;                                 ///< it is that one, whatever its config says
   Count (*projector)(const Joint&) = nullptr;  ///< null: within the tower, or none
-  Count (*cross)(const Joint&) = nullptr;      ///< layers of the text model that read images alone; null: none
+  Count (*cross)(const Joint&) = nullptr;      ///< parts of the text model that read images alone; null: none
 };
 
 /// Each file's towers, and the models that have them.
@@ -52,6 +52,8 @@ std::vector<TowerFamily> own_towers();
 std::vector<Composite> own_composites();
 std::vector<TowerFamily> mllama_towers();
 std::vector<Composite> mllama_composites();
+std::vector<TowerFamily> ernie_towers();
+std::vector<Composite> ernie_composites();
 std::vector<TowerFamily> omni_towers();
 std::vector<Composite> omni_composites();
 std::vector<Composite> omni_audio_composites();
@@ -78,6 +80,9 @@ void count_phi3v(const Config& whole, Count hidden, CountedTowers& out);
 
 /// Indices of the layers of Llama 3.2's text model that read images alone.
 std::vector<Count> image_layers(const Config& text);
+
+/// Parameters of the experts that read images alone, and of their routers, in ERNIE 4.5 VL's text model.
+Count image_experts(const Config& text, Count hidden);
 
 /// Colours of a pixel: 3, unless the config says otherwise.
 Count colours(const Config& tower);

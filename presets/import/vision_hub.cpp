@@ -77,46 +77,71 @@ Count conformer(const Config& c, const Conformer& s) {
       .total();
 }
 
-Tower phi4_audio(const Config& c) {
-  const Count h = c.size("hidden_size", 1024), far = c.size("bias_max_distance", 1000);
+/// Where a config says a size: under `key`, in an object of that name unless it is empty.
+struct SizeName {
+  std::string_view object, key;
+};
+
+/// The names of a conformer's sizes that are not the same in both configs.
+struct ConformerNames {
+  std::string_view h, m, heads, s;
+  SizeName channels, far, symmetric;
+};
+constexpr ConformerNames hf_conformer{.h = "hidden_size",
+                                      .m = "intermediate_size",
+                                      .heads = "num_attention_heads",
+                                      .s = "depthwise_separable_out_channel",
+                                      .channels = {"", "nemo_conv_channels"},
+                                      .far = {"", "bias_max_distance"},
+                                      .symmetric = {"", "bias_symmetric"}};
+/// hub microsoft/Phi-4-multimodal-instruct, speech_conformer_encoder.py.
+constexpr ConformerNames hub_conformer{.h = "attention_dim",
+                                       .m = "linear_units",
+                                       .heads = "attention_heads",
+                                       .s = "depthwise_seperable_out_channel",
+                                       .channels = {"nemo_conv_settings", "conv_channels"},
+                                       .far = {"relative_attention_bias_args", "t5_bias_max_distance"},
+                                       .symmetric = {"relative_attention_bias_args", "t5_bias_symmetric"}};
+
+/// Calls read(object, key) where the config has that name's object, which may be the config itself.
+template <typename T, typename Read>
+T named(const Config& c, const SizeName& name, T otherwise, const Read& read) {
+  if (name.object.empty()) return read(c, name.key);
+  return c.has(name.object) ? read(c.object(name.object), name.key) : otherwise;
+}
+
+/// A conformer whose config has those names, and the width of its rows.
+Tower conformer(const Config& c, const ConformerNames& n) {
+  const auto size = [&](const SizeName& name, Count otherwise) {
+    return named(c, name, otherwise, [&](const Config& in, std::string_view key) { return in.size(key, otherwise); });
+  };
+  const auto flag = [](const Config& in, std::string_view key) { return in.flag(key, false); };
+  const Count h = c.size(n.h, 1024), far = size(n.far, 1000);
   const Conformer s{.h = h,
-                    .m = c.size("intermediate_size", 1536),
-                    .heads = c.size("num_attention_heads", 16),
+                    .m = c.size(n.m, 1536),
+                    .heads = c.size(n.heads, 16),
                     .layers = c.size("num_blocks", 24),
                     .e = c.size("ext_pw_out_channel", 1024),
                     .x = c.size("depthwise_multiplier", 1),
-                    .s = c.size("depthwise_separable_out_channel", 1024),
+                    .s = c.size(n.s, 1024),
                     .taps = c.size("kernel_size", 3),
-                    .channels = c.size("nemo_conv_channels", 1024),
+                    .channels = size(n.channels, 1024),
                     .shortens = c.size("time_reduction", 8),
                     .frame = c.size("input_size", 80),
-                    .distances = c.flag("bias_symmetric", false) ? far : mul(2, far)};
+                    .distances = named(c, n.symmetric, false, flag) ? far : mul(2, far)};
+  return {conformer(c, s), h};
+}
+
+Tower phi4_audio(const Config& c) {
   c.ignore({"chunk_size", "left_chunk", "activation", "conv_activation", "conv_glu_type", "nemo_activation",
             "audio_token_id", "feature_layer", "dropout_rate"});
-  return {conformer(c, s), mul(h, c.size("downsample_rate", 1))};
+  Tower t = conformer(c, hf_conformer);
+  t.width = mul(t.width, c.size("downsample_rate", 1));
+  return t;
 }
 
 /// Phi4MultimodalAudioEmbedding: matrices for sound alone, and for sound beside an image.
 Count phi4_audio_projector(const Joint& j) { return mul(2, two_matrices(j.width, j.hidden).total()); }
-
-/// hub microsoft/Phi-4-multimodal-instruct: the same tower under other names.
-Count phi4mm_audio(const Config& c) {
-  const auto nested = [&](const char* object, const char* key, Count otherwise) {
-    return c.has(object) ? c.object(object).size(key, otherwise) : otherwise;
-  };
-  return conformer(c, {.h = c.size("attention_dim", 1024),
-                       .m = c.size("linear_units", 1536),
-                       .heads = c.size("attention_heads", 16),
-                       .layers = c.size("num_blocks", 24),
-                       .e = c.size("ext_pw_out_channel", 1024),
-                       .x = c.size("depthwise_multiplier", 1),
-                       .s = c.size("depthwise_seperable_out_channel", 1024),
-                       .taps = c.size("kernel_size", 3),
-                       .channels = nested("nemo_conv_settings", "conv_channels", 1024),
-                       .shortens = c.size("time_reduction", 8),
-                       .frame = c.size("input_size", 80),
-                       .distances = mul(2, nested("relative_attention_bias_args", "t5_bias_max_distance", 500))});
-}
 
 /// Adapters of one rank on all matrices of every layer: queries, keys and values in one, output, gate and up in one,
 /// down; (in + out) numbers each per rank.
@@ -238,10 +263,11 @@ void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out) {
   const Config audio = whole.object("audio_processor").object("config");
   constexpr Count h = 1152;  // SigLIP so400m at 448, which the code names
   out.towers.vision = phi4_sight(3, h, 4304, 27, 448, 14).total();
-  out.towers.audio = phi4mm_audio(audio);
+  const Tower conformed = conformer(audio, hub_conformer);
+  out.towers.audio = conformed.parameters;
   const Count adapters = add(phi4mm_adapters(whole, "vision_lora"), phi4mm_adapters(whole, "speech_lora"));
-  const Count matrices = add(two_matrices(h, hidden).numbers(2 * h).total(),
-                             mul(2, two_matrices(audio.size("attention_dim", 1024), hidden).total()));
+  const Count matrices =
+      add(two_matrices(h, hidden).numbers(2 * h).total(), mul(2, two_matrices(conformed.width, hidden).total()));
   out.towers.projector = add(matrices, adapters);
   if (adapters > 0)
     out.caveats.push_back(fmt::format(

@@ -199,3 +199,35 @@ TEST_CASE("Memory of inference with modules has the pass that verifies their dra
   CHECK(verifying - plain >= Bytes(even().heads * 1000 * 2));
   CHECK(verifying <= 2 * plain);
 }
+
+TEST_CASE("Bytes that a checkpoint holds of modules are theirs alone, in memory and in what a pass reads", "[mtp]") {
+  const Arch a = with_modules(even_moe(), 2);
+  const auto holding = [](Count times) {
+    Plan p = trained(2);
+    p.weight_precision.hold(Component::experts, {Bytes(times), Bytes(1)}, Owner::modules);
+    return p;
+  };
+  const auto prices = [&](Count times) { return price_holdings(a, holding(times), {}); };
+  const Prices once = prices(1), thrice = prices(3);
+  const Bytes experts = once.weights_of(Owner::modules)[Component::experts];
+  REQUIRE(experts > Bytes());
+  const auto bytes = [&](Count times) { return weights_bytes(a, holding(times)); };
+  CHECK(bytes(3) == bytes(1) + 2 * experts);
+  Plan alone = holding(3);
+  alone.mtp = 0;
+  CHECK(weights_bytes(a, alone) == bytes(1) - (weights_bytes(a, trained(2)) - weights_bytes(a, trained(0))));
+  const auto read = [](const LayerPrice& row) { return row.forward.cost.moved.weights; };
+  const double more = read(thrice.mtp()[1]) - read(once.mtp()[1]);
+  CHECK(more > 0);
+  CHECK(read(prices(5).mtp()[1]) - read(once.mtp()[1]) == 2 * more);
+  CHECK(read(thrice.layer(0)) == read(once.layer(0)));
+}
+
+TEST_CASE("A table that modules share with the model is read as the model holds it", "[mtp]") {
+  const Arch a = with_modules(prime_gated(), 1);
+  Plan plain = trained(1), held = plain;
+  for (const Component c : {Component::lm_head, Component::embedding})
+    held.weight_precision.hold(c, {Bytes(2), Bytes(1)}, Owner::model);
+  const auto head_reads = [&](const Plan& p) { return price_holdings(a, p, {}).mtp()[2].forward.cost.moved.weights; };
+  CHECK(head_reads(held) > 1.9 * head_reads(plain));  // the norm is as it was
+}

@@ -132,7 +132,7 @@ Count in_blocks(Count out, Count in, Count scale) { return out * in + scale * ce
 Bytes stored_attention(const ModelCard& card) {
   Plan p;
   p.weight_precision = *card.weights;
-  return p.weight_precision.held(Component::attention, price_holdings(card.arch, p, {}).weights[Component::attention]);
+  return held_bytes(price_holdings(card.arch, p, {}), p.weight_precision, Component::attention);
 }
 
 }  // namespace

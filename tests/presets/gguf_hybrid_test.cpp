@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "calc/memory.hpp"
 #include "tests/presets/gguf_file.hpp"
 
 using namespace llmcalc;
@@ -62,14 +63,38 @@ TEST_CASE("a GGUF file of Qwen3-Next has every tensor booked", "[gguf][hybrid]")
   check(f, "qwen3-next-80b-a3b");
 }
 
-TEST_CASE("a GGUF file of Qwen3.5 27B has every tensor booked, its prediction layer beside the model",
-          "[gguf][hybrid]") {
-  GgufFile f("qwen35", 65, 5120, 248320, false);
+namespace {
+
+/// Bytes that modules for further tokens add to a file's weights.
+Count added_by_modules(const ModelCard& card) {
+  Plan p;
+  p.weight_precision = *card.weights;
+  const Bytes without = weights_bytes(card.arch, p);
+  p.mtp = card.arch.mtp.modules;
+  return (weights_bytes(card.arch, p) - without).value;
+}
+
+}  // namespace
+
+// Matrices are in bf16, norms in float32. The repeated table is a copy of the model's.
+TEST_CASE("a GGUF file of Qwen3.5 27B has every tensor booked, those of its prediction layer too", "[gguf][hybrid]") {
+  constexpr Count d = 5120;
+  GgufFile f("qwen35", 65, d, 248320, false);
   f.key("feed_forward_length", 17408).key("nextn_predict_layers", 1);
-  delta_layers(f, 64, 5120, 48, 24, 4, {"ssm_alpha", "ssm_beta"}, [&] { f.gated_mlp("", 17408); });
+  delta_layers(f, 64, d, 48, 24, 4, {"ssm_alpha", "ssm_beta"}, [&] { f.gated_mlp("", 17408); });
+  const Count model = f.numbers();
   f.layer(64);
-  f.matrix("nextn.eh_proj", 5120, 10240);
+  f.attention(2 * 256 * 24, 256 * 4, 256 * 24);
+  f.gated_mlp("", 17408);
+  f.matrix("nextn.eh_proj", d, 2 * d);
+  for (const char* name : {"attn_norm", "post_attention_norm", "nextn.enorm", "nextn.hnorm", "nextn.shared_head_norm"})
+    f.norm(std::string(name) + ".weight", d);
+  for (const char* name : {"attn_q_norm.weight", "attn_k_norm.weight"}) f.norm(name, 256);
+  const Count module = f.numbers() - model, norms = 5 * d + 2 * 256;
+  f.matrix("nextn.embed_tokens", 248320, d);
   check(f, "qwen3.5-27b", true);
+  CHECK(added_by_modules(f.load()) == 2 * module + 2 * norms);
+  CHECK(2 * module == 849398784);
 }
 
 TEST_CASE("a GGUF file of Falcon-Mamba 7B has every tensor booked", "[gguf][hybrid]") {

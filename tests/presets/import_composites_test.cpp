@@ -138,7 +138,8 @@ TEST_CASE("Phi-3.5 vision is Phi-3 beside CLIP, whose sizes its code names", "[i
   CHECK(imported(other).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
 }
 
-TEST_CASE("ERNIE 4.5 VL has the experts for text, and says that those for images are not counted", "[import][family]") {
+TEST_CASE("ERNIE 4.5 VL has experts for text, and beside the model those for images and a tower",
+          "[import][family][towers]") {
   const Tensors experts = together(
       {gated_mlp("experts", 2560, 1536, 64), gated_mlp("shared_experts", 2560, 2 * 1536), {{"gate", {64, 2560}}}});
   const Arch a =
@@ -149,11 +150,29 @@ TEST_CASE("ERNIE 4.5 VL has the experts for text, and says that those for images
                               {{"embed_tokens", {103424, 2560}}, {"norm", {2560}}}}),
                     21825436160);
   CHECK(a.moe.layers == LayerSet::every(1, 1, 28));
-  CHECK(imported(ernie).caveats[1] == "experts for text only: those for images, in the same layers, are not counted");
+  const Towers t = imported(ernie).towers;
+  // 27 layers with a router and 64 experts of 512: text and they have 28624632320 (hf ernie4_5_vl_moe).
+  CHECK(t.cross == Count{27} * 64 * (3 * 2560 * 512 + 2560));
+  CHECK(21825436160 + t.cross == 28624632320);
+  constexpr Count v = 1280, block = 4 * (v * v + v) + 2 * 4 * v * v + 5 * v + 4 * v;
+  CHECK(t.vision == 3 * 14 * 14 * v + 32 * block + 2 * v);
+  constexpr Count merged = 4 * v, square = merged * merged + merged;  // 2 x 2 patches, then 2 frames of them
+  CHECK(t.projector == 3 * square + 2 * merged * merged + merged + 4 * merged + merged * 2560 + 2 * 2560);
+  for (const std::string& caveat : imported(ernie).caveats) CHECK(caveat.find("not counted") == std::string::npos);
+  std::string alone = ernie;  // without a tower
+  alone.replace(alone.find(R"("vision_config": {"depth": 32},)"), 31, "");
+  CHECK(imported(alone).towers == Towers());
+  CHECK(imported(alone).caveats.front() ==
+        "experts for text only: those for images, in the same layers, are not counted");
+  std::string one = ernie;
+  one.replace(one.find("[1536, 512]"), 11, "[1536]");
+  CHECK_THAT(refusal(one), Catch::Contains("a number for text and one for images, got one alone"));
   const std::string nested = R"({"model_type": "ernie4_5_vl_moe", "text_config": {)" + text_keys +
                              R"(, "moe_intermediate_size": [64, 32], "mlp_layer_types": ["dense", "sparse"]}})";
   CHECK(arch(nested).moe.width == 64);
   CHECK(arch(nested).moe.layers == layers({1}));
+  const std::string seeing = nested.substr(0, nested.size() - 1) + R"(, "vision_config": {}})";
+  CHECK(imported(seeing).towers.cross == 64 * (3 * 96 * 32 + 96));  // one layer
 }
 
 TEST_CASE("the text models of GLM-OCR and PaddleOCR-VL are GLM-4 without biases and ERNIE 4.5", "[import]") {

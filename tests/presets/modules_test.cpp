@@ -10,6 +10,7 @@
 
 #include "calc/price.hpp"
 #include "presets/builtin.hpp"
+#include "presets/import/matrices.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
@@ -43,10 +44,24 @@ Numbers engine_matrices(const Arch& arch) {
   return all;
 }
 
-Numbers named_matrices(const Arch& arch) {
+/// The same of all modules for further tokens; the matrix that joins two inputs is one of them.
+Numbers engine_module_matrices(const Arch& arch, bool routers) {
   Numbers all;
-  const auto count = [&](const import::Matrix& m) { all[m.component] = add(all[m.component], m.numbers()); };
-  import::for_each_matrix(arch, count);
+  for_each_operator(arch, {}, {}, {.training = true, .mtp = arch.mtp.modules}, [&](const OperatorRow& row) {
+    const Linear* l = std::get_if<Linear>(&row.op.shape);
+    if (!row.segment.mtp || l == nullptr || l->tied) return;
+    const bool joins = row.op.component == Component::embedding;
+    if (routers != (row.op.component == Component::router) || (!joins && !routers && is_kept(row))) return;
+    Count& n = all[row.op.component];
+    n = add(n, mul(mul(row.segment.repeats, l->groups), mul(l->in, l->out)));
+  });
+  return all;
+}
+
+template <typename ForEach>
+Numbers numbers_of(const ForEach& for_each) {
+  Numbers all;
+  for_each([&](const import::Matrix& m) { all[m.component] = add(all[m.component], m.numbers()); });
   return all;
 }
 
@@ -55,8 +70,8 @@ Numbers named_matrices(const Arch& arch) {
 TEST_CASE("every matrix of every preset has a name by which a quantisation block can pick it", "[quantized]") {
   for (const std::string& name : builtin_names(builtin_models())) {
     const Arch arch = load_model(name).arch;
-    const Numbers engine = engine_matrices(arch), named = named_matrices(arch);
-    for (const auto& [component, n] : engine) {
+    const Numbers named = numbers_of([&](const auto& visit) { import::for_each_matrix(arch, visit); });
+    for (const auto& [component, n] : engine_matrices(arch)) {
       INFO(name << ", component " << static_cast<int>(component));
       CHECK((named.contains(component) ? named.at(component) : 0) == n);
     }
@@ -73,7 +88,7 @@ TEST_CASE("every matrix of layers that no preset has has a name, too", "[quantiz
         small("smallthinker", ""), small("eurobert", "")}) {
     INFO(config);
     const Arch arch = test::arch(config);
-    const Numbers named = named_matrices(arch);
+    const Numbers named = numbers_of([&](const auto& visit) { import::for_each_matrix(arch, visit); });
     for (const auto& [component, n] : engine_matrices(arch)) {
       INFO("component " << static_cast<int>(component));
       CHECK((named.contains(component) ? named.at(component) : 0) == n);
@@ -81,11 +96,40 @@ TEST_CASE("every matrix of layers that no preset has has a name, too", "[quantiz
   }
 }
 
+TEST_CASE("so has every matrix of the modules for further tokens, in every family", "[quantized][mtp]") {
+  Count with_modules = 0;
+  for (const std::string& name : builtin_names(builtin_models())) {
+    const Arch arch = load_model(name).arch;
+    with_modules += arch.mtp.modules > 0 ? 1 : 0;
+    for (const char* family : {"deepseek_v3", "qwen3_5_text", "mimo", "mimo_v2_flash", "ernie4_5_moe", "nemotron_h"}) {
+      INFO(name << " by the names of " << family);
+      CHECK(numbers_of([&](const auto& visit) { import::for_each_mtp_matrix(arch, family, visit); }) ==
+            engine_module_matrices(arch, false));
+      CHECK(numbers_of([&](const auto& visit) { import::for_each_mtp_router(arch, family, visit); }) ==
+            engine_module_matrices(arch, true));
+    }
+  }
+  CHECK(with_modules >= 16);
+}
+
 TEST_CASE("names of towers and of MTP's modules pick nothing of the language model", "[quantized]") {
   const import::Modules towers({"vision_tower.vision_model.encoder.layers.0", "model.vision_tower.encoder.layers.0.mlp",
                                 "mtp.layers.0*", "multi_modal_projector.layers.0"});
   CHECK_FALSE(towers.contain("layers.0.mlp.up_proj"));
   CHECK_FALSE(towers.contain("layers.0.self_attn.q_proj"));
+  CHECK(towers.contain("mtp.layers.0.mlp.up_proj"));
+}
+
+TEST_CASE("a name of the language model's layers picks no module for further tokens", "[quantized][mtp]") {
+  for (const char* pattern : {"model.layers.0", "model.layers.0.mlp", "model.layers.0*", "model.layers", "layers.0.",
+                              "re:model\\.layers\\..*", "re:^layers.*"}) {
+    INFO(pattern);
+    const import::Modules some({pattern});
+    CHECK(some.contain("layers.0.mlp.up_proj"));
+    CHECK_FALSE(some.contain("mtp.layers.0.mlp.up_proj"));
+  }
+  for (const char* pattern : {"mlp", "mlp.up_proj", "re:.*up_proj", "*.mlp.*"})  // of every layer
+    CHECK(import::Modules({pattern}).contain("mtp.layers.0.mlp.up_proj"));
 }
 
 TEST_CASE("a composite's prefix changes nothing in names, patterns and expressions", "[quantized]") {

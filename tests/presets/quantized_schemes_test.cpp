@@ -253,6 +253,39 @@ TEST_CASE("torchao's settings are read with their granularity and their modules"
   CHECK(packed_as(named, "layers.1.mlp.down_proj") == n + 2 * rows);
 }
 
+// prototype/mx_formats/inference_workflow.py: a byte of scale per 32 numbers, or per 16 and a float32 for the matrix.
+TEST_CASE("torchao's MX and NVFP4 settings give their formats and products", "[schemes]") {
+  const auto block = [](const std::string& type, const std::string& data) {
+    return R"({"quant_method": "torchao", "quant_type": {"default": {"_type": ")" + type + R"(", "_data": )" + data +
+           "}}}";
+  };
+  const std::string mx = "MXDynamicActivationMXWeightConfig", nv = "NVFP4DynamicActivationNVFP4WeightConfig";
+  const std::string fp4 = R"({"block_size": 32, "activation_dtype": {"_type": "torch.dtype", "_data":
+    "float4_e2m1fn_x2"}, "weight_dtype": {"_type": "torch.dtype", "_data": "float4_e2m1fn_x2"}})";
+  CHECK(packed_up(block(mx, "{}")) == n + n / 32);
+  CHECK(multiplied(block(mx, "{}")) == "mxfp8");
+  CHECK(packed_up(block(mx, fp4)) == n / 2 + n / 32);
+  CHECK(multiplied(block(mx, fp4)) == "mxfp4");
+  CHECK(packed_up(block(nv, "{}")) == n / 2 + n / 16 + 4);
+  CHECK(multiplied(block(nv, "{}")) == "nvfp4");
+  CHECK(packed_up(block(nv, R"({"use_dynamic_per_tensor_scale": false})")) == n / 2 + n / 16);
+  CHECK(packed_up(block(nv, R"({"use_dynamic_per_tensor_scale": false, "step": {"_type": "QuantizationStep",
+    "_data": "CONVERT"}})")) == n / 2 + n / 16 + 8);
+  CHECK(packed_up(block("NVFP4WeightOnlyConfig", "{}")) == n / 2 + n / 16 + 4);
+  CHECK(multiplied(block("NVFP4WeightOnlyConfig", "{}")) == "16 bits");
+  CHECK_THAT(refused(block(mx, R"({"block_size": 16})")), Catch::Contains("MX in blocks other than 32"));
+  CHECK_THAT(refused(block(mx, R"({"weight_dtype": "fp6_e2m3"})")), Catch::Contains("torchao's MX in \"fp6_e2m3\""));
+  CHECK_THAT(refused(block(nv, R"({"step": "prepare"})")), Catch::Contains("NVFP4 at step \"prepare\""));
+}
+
+TEST_CASE("scales that lie in tiles fill the last of them", "[schemes]") {
+  import::Packing p = import::packing(*dtype("mxfp8"));
+  const import::Matrix m{Component::mlp, {"up"}, 2, 130, 96};
+  CHECK(import::packed_bytes(p, m) == Bytes(2 * (130 * 96 + 130 * 3)));
+  p.tiled_scales = true;
+  CHECK(import::packed_bytes(p, m) == Bytes(2 * (130 * 96 + 256 * 4)));  // 2 x 1 tiles of 128 x 4
+}
+
 TEST_CASE("torchao's tables of tokens are quantised where the block includes them", "[schemes]") {
   const auto block = [](const char* tables) {
     return std::string(R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}},

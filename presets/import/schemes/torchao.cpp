@@ -1,5 +1,5 @@
-// github.com/pytorch/ao, quantization/quant_api.py and quantize_/workflows/: the names of transformers' older and newer
-// settings.
+// github.com/pytorch/ao, quantization/quant_api.py, quantize_/workflows/ and prototype/mx_formats/: the names of
+// transformers' older and newer settings.
 
 #include <fmt/format.h>
 
@@ -103,6 +103,37 @@ Scheme::Group int8_group(bool inputs) {
   return g;
 }
 
+/// MX's numbers with a byte per 32 (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands have one
+/// format; scales lie in tiles, as the products' kernels read them.
+Scheme::Group mx_group(const Object& data) {
+  if (data.count_or("block_size", 32) != 32) refuse_scheme(data, "torchao's MX in blocks other than 32");
+  std::string type = plain_text(data.find("weight_dtype"));
+  if (type.starts_with("torch.")) type = type.substr(6);
+  for (const char* key : {"activation_dtype", "kernel_preference", "scaling_mode"}) data.find(key);
+  const bool four = type == "float4_e2m1fn_x2";
+  if (!four && !type.empty() && type != "float8_e4m3fn" && type != "float8_e5m2")
+    refuse_scheme(data, fmt::format("torchao's MX in {}", in_quotes(type)));
+  const DType t = row(four ? "mxfp4" : "mxfp8");
+  Scheme::Group g{.packing = packing(t)};
+  g.packing->tiled_scales = true;
+  g.products = t;
+  return g;
+}
+
+/// NVFP4's numbers with a byte per 16, and float32 scales of a matrix: of the weights, unless the block does without,
+/// and of the input, where it was measured before ("step": "convert"). `inputs`: they are quantised, too.
+Scheme::Group nvfp4_group(const Object& data, bool inputs) {
+  const std::string step = data.has("step") ? lower(plain_text(data.find("step"))) : "";
+  if (!step.empty() && step != "convert")
+    refuse_scheme(data, fmt::format("torchao's NVFP4 at step {}", in_quotes(step)));
+  const bool scaled = data.flag_or("use_dynamic_per_tensor_scale", true);
+  data.find("use_triton_kernel");
+  Scheme::Group g{.packing = with_tensor_bytes(row("nvfp4"), step == "convert" ? 8 : scaled ? 4 : 0)};
+  g.packing->tiled_scales = true;
+  if (inputs) g.products = row("nvfp4");
+  return g;
+}
+
 Scheme::Group group_in(const Object& q, const AoConfig& c) {
   const auto is = [&](std::string_view a, std::string_view b) { return c.name == a || c.name == b; };
   if (is("int4_weight_only", "Int4WeightOnlyConfig")) return int4_group(c.data);
@@ -113,6 +144,9 @@ Scheme::Group group_in(const Object& q, const AoConfig& c) {
   if (is("float8_weight_only", "Float8WeightOnlyConfig")) return float8_group(c.data, "PerRow", false);
   if (is("float8_dynamic_activation_float8_weight", "Float8DynamicActivationFloat8WeightConfig"))
     return float8_group(c.data, "PerTensor", true);
+  if (c.name == "MXDynamicActivationMXWeightConfig") return mx_group(c.data);
+  if (c.name == "NVFP4DynamicActivationNVFP4WeightConfig") return nvfp4_group(c.data, true);
+  if (c.name == "NVFP4WeightOnlyConfig") return nvfp4_group(c.data, false);
   if (c.name == "IntxWeightOnlyConfig") return intx_group(c.data, false);
   if (c.name == "Int8DynamicActivationIntxWeightConfig") return intx_group(c.data, true);
   refuse_scheme(q, fmt::format("torchao's quant_type {}", in_quotes(c.name)));
