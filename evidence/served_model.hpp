@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calc/layout.hpp"
 #include "evidence/vllm_start.hpp"
 #include "presets/builtin.hpp"
 #include "presets/model_card.hpp"
@@ -29,6 +30,11 @@ struct SaidOption {
 /// no option does.
 std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);
+
+/// Data-parallel ranks and those of experts, as vLLM has them beside `split.tp` tensor-parallel ranks: of experts the
+/// expert-parallel ranks, else the width, is divided over the tensor-parallel ranks of all replicas (docs: Data
+/// Parallel Deployment). `unknown` takes ranks that do not divide the model, and the layout is left as it is.
+Layout served_layout(const VllmConfig& config, const Arch& arch, Layout split, std::vector<std::string>& unknown);
 
 /// The format that a word of vLLM for a dtype or a quantization means: "bfloat16", "awq_marlin"; another word as it is.
 std::string meant_format(std::string_view said);

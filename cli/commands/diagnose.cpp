@@ -55,6 +55,22 @@ void give_said(Request& r, const VllmConfig& config, const Arguments& arguments,
     notes.push_back(fmt::format("the log says {}, which the prediction leaves out", fmt::join(unknown, ", ")));
 }
 
+/// Ranks of the log beside those of tensor parallelism, which may be given.
+void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& notes) {
+  std::vector<std::string> unknown;
+  const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
+  if (!unknown.empty())
+    notes.push_back(fmt::format("the log says {}, which do not divide the model: the prediction leaves them out",
+                                fmt::join(unknown, ", ")));
+  if (of_log == r.layout) return;
+  r.layout = of_log;
+  std::string text = fmt::format("{} data-parallel ranks", of_log.dp);
+  if (r.model.arch.has_experts())
+    text += fmt::format(", {} over {} ranks", of_log.ep > 1 ? "experts divided" : "the width of every expert cut",
+                        ranks(of_log, of_log.ep > 1 ? Group::expert : Group::expert_tensor));
+  notes.push_back("from the log: " + text);
+}
+
 /// The model that is given, or that the log names and a preset is; absent: neither.
 std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
   if (const std::string given = arguments.word("MODEL"); !given.empty()) return load_model(given);
@@ -94,6 +110,7 @@ Request request_of(ModelCard model, const MemoryLog& log, const Arguments& argum
         "it out");
   if (log.vllm.config.utilization) r.plan.memory_utilization = *log.vllm.config.utilization;
   check(r, parts);
+  if ((parts & part::inference) != 0) give_ranks(r, log.vllm.config, notes);
   return r;
 }
 

@@ -114,6 +114,34 @@ TEST_CASE("quantised blocks leave embedding and head in 16 bits", "[diagnose][cl
   check_sums(report);
 }
 
+TEST_CASE("a server's data-parallel ranks hold a part of the experts each", "[diagnose][cli]") {
+  const auto report = [](const std::string& ranks) {
+    const std::string log = log_file(
+        "data-parallel.log",
+        "(APIServer pid=1) INFO [utils.py:233] non-default args: {'model': 'deepseek-ai/DeepSeek-V3', " + ranks +
+            "'kv_cache_dtype': 'fp8'}\n"
+            "(EngineCore_DP3 pid=88) INFO [core.py:105] Initializing a V1 LLM engine (v0.19.0) with config: "
+            "model='deepseek-ai/DeepSeek-V3', dtype=torch.bfloat16, max_seq_len=32768, tensor_parallel_size=1, "
+            "quantization=fp8, kv_cache_dtype=fp8\n"
+            "(EngineCore_DP3 pid=88) INFO [gpu_model_runner.py:4556] Model loading took 97.54 GiB memory\n"
+            "(EngineCore_DP3 pid=88) INFO [gpu_worker.py:436] Available KV cache memory: 22.10 GiB\n"
+            "(EngineCore_DP3 pid=88) INFO [kv_cache_utils.py:1319] GPU KV cache size: 676,160 tokens\n"
+            "(EngineCore_DP0 pid=85) INFO [kv_cache_utils.py:1319] GPU KV cache size: 670,080 tokens\n");
+    return test::ask("diagnose " + log);
+  };
+  const auto weights = [](const json::Value& of) { return line_of(of, "weights")["predicted_bytes"].get<Count>(); };
+  const json::Value whole = report(""), cut = report("'data_parallel_size': 8, "),
+                    divided = report("'data_parallel_size': 8, 'enable_expert_parallel': True, ");
+  // 58 layers of 256 experts of three matrices of 7168 x 2048, a byte each: a rank holds an eighth of them
+  const Count experts = Count{58} * 256 * 3 * 7168 * 2048;
+  CHECK(weights(divided) == weights(whole) - experts / 8 * 7);
+  CHECK(weights(cut) == weights(divided));  // an eighth of every expert is as much as every eighth expert
+  CHECK_THAT(notes_of(divided), Contains("from the log: 8 data-parallel ranks, experts divided over 8 ranks"));
+  CHECK_THAT(notes_of(cut), Contains("the width of every expert cut over 8 ranks"));
+  CHECK(divided["diagnosis"]["cache_tokens"] == 676160);
+  CHECK(line_of(divided, "kv_cache")["predicted_bytes"] == Count{676160} * 61 * 576);
+}
+
 TEST_CASE("a failure says what was asked for, what was free, what is lost and what helps", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "out-of-memory.log");
   check_sums(report);
