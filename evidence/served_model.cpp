@@ -131,6 +131,15 @@ WeightFormats served_weights(DType of_blocks, DType others) {
   return w;
 }
 
+std::optional<WeightFormats> served_weights(const VllmConfig& config, DType others) {
+  const std::optional<DType> said = said_weights(config);
+  if (!said) return std::nullopt;
+  if (said->name() != "mxfp4") return served_weights(*said, others);
+  WeightFormats w(others);
+  w[Component::experts] = *said;
+  return w;
+}
+
 Layout served_layout(const VllmConfig& c, const Arch& arch, Layout split, std::vector<std::string>& unknown) {
   const Layout given = split;
   split.dp = std::max<Count>(1, c.data_parallel.value_or(1));

@@ -39,10 +39,13 @@ Layout served_layout(const VllmConfig& config, const Arch& arch, Layout split, s
 /// The format that a word of vLLM for a dtype or a quantization means: "bfloat16", "awq_marlin"; another word as it is.
 std::string meant_format(std::string_view said);
 
-/// The format of the blocks' weights that the configuration says; absent where it says none or one that is not known.
+/// The format of quantised weights that the configuration says; absent where it says none or one that is not known.
 std::optional<DType> said_weights(const VllmConfig& config);
 /// That format for the linear layers of blocks, and 16 bits for all else, as vLLM has it (quantised layers are
 /// LinearBase and FusedMoE; embedding, head, norms and router are left as they are).
 WeightFormats served_weights(DType of_blocks, DType others);
+/// The same of a configuration: quantization=mxfp4 is of experts alone (mxfp4.py leaves every LinearBase as it is).
+/// Absent where said_weights() is.
+std::optional<WeightFormats> served_weights(const VllmConfig& config, DType others);
 
 }  // namespace llmcalc

@@ -228,6 +228,9 @@ void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) 
   if (!q.plan) return;
   if (is_bounded(*q.plan))
     notes.push_back("not every layer's cache grows with the sequence: the cache is predicted as if all did");
+  if (const Bytes padding = server_padding(*q.plan, s); padding > Bytes())
+    notes.push_back(
+        fmt::format("the predicted weights have {} of padding: experts, for their kernels", signed_bytes(padding)));
   const EngineLimits limits = server_limits(*q.plan, s);
   notes.push_back(fmt::format("activations are predicted for passes of {} tokens{} and {} sequences{}",
                               limits.pass_tokens, pass_said(*q.plan, s), limits.sequences,

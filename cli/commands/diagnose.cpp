@@ -40,10 +40,11 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
 /// Options that are not given are those that the log itself says.
 void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
   std::vector<std::string> unknown, given;
-  const std::optional<DType> weights = said_weights(config);
+  const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
   if (weights && !arguments.has("--weight-precision") && (!r.model.weights || r.model.weights->plain())) {
-    r.model.weights = served_weights(*weights, dtypes::bf16);
-    given.push_back(fmt::format("blocks' weights in {}", weights->name()));
+    r.model.weights = weights;
+    const bool all_blocks = (*weights)[Component::mlp] == (*weights)[Component::experts];
+    given.push_back(fmt::format("{} weights in {}", all_blocks ? "blocks'" : "experts'", said_weights(config)->name()));
   }
   for (const SaidOption& o : said_options(config, r.model, unknown)) {
     if (arguments.has(o.flag)) continue;

@@ -114,6 +114,26 @@ TEST_CASE("quantised blocks leave embedding and head in 16 bits", "[diagnose][cl
   check_sums(report);
 }
 
+TEST_CASE("weights of gpt-oss are those that a server of it has, padded as on the device", "[diagnose][cli]") {
+  const std::string log = log_file(
+      "gpt-oss.log",
+      "INFO [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='openai/gpt-oss-120b', "
+      "dtype=torch.bfloat16, max_seq_len=131072, tensor_parallel_size=1, quantization=mxfp4, kv_cache_dtype=auto\n"
+      "INFO [gpu_model_runner.py:2602] Model loading took 65.97 GiB and 5.1 seconds\n");
+  for (const char* hardware : {"a100-sxm-80gb", "b200-sxm-180gb"}) {
+    INFO(hardware);
+    const json::Value report = test::ask("diagnose " + log + " --hardware " + hardware);
+    const json::Value served = test::ask(
+        "serve gpt-oss-120b --users 1 --prompt 100 --generate 10 --weight-precision "
+        "experts=mxfp4 --software vllm --hardware " +
+        std::string(hardware))["engine_memory"];
+    const Count padding = served["padding_bytes"];
+    CHECK(padding > Count{5} << 30);
+    CHECK(line_of(report, "weights")["predicted_bytes"] == served["weights_bytes"].get<Count>() + padding);
+    CHECK_THAT(notes_of(report), Contains("experts' weights in mxfp4"));
+  }
+}
+
 TEST_CASE("a server's data-parallel ranks hold a part of the experts each", "[diagnose][cli]") {
   const auto report = [](const std::string& ranks) {
     const std::string log = log_file(

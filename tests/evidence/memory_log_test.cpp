@@ -414,3 +414,12 @@ TEST_CASE("data-parallel ranks of a server hold experts together", "[memory_log]
   CHECK(laid_out({.data_parallel = 7, .expert_parallel = true}, deepseek, 1) == Layout{});
   CHECK(unknown.size() == 1);
 }
+
+TEST_CASE("mxfp4 of a server is the experts' format alone", "[memory_log]") {
+  const WeightFormats w = *served_weights(VllmConfig{.quantization = "mxfp4"}, dtypes::bf16);
+  CHECK(w[Component::experts].name() == "mxfp4");
+  for (const Component c : {Component::attention, Component::mlp, Component::lm_head, Component::router})
+    CHECK(w[c] == dtypes::bf16);
+  CHECK_FALSE(served_weights(VllmConfig{}, dtypes::bf16));
+  CHECK((*served_weights(VllmConfig{.quantization = "awq"}, dtypes::bf16))[Component::attention].name() == "awq");
+}
