@@ -14,13 +14,6 @@ Count needed_size(const RowObject& o, std::string_view key) {
   throw InputError(fmt::format("{}: {} is missing; a measurement says of what it is", o.where(), in_quotes(key)));
 }
 
-std::optional<MlaRow> read_latent_widths(const RowObject& o) {
-  const auto q = o.count("q_lora_rank"), kv = o.positive("kv_lora_rank"), nope = o.positive("qk_nope_head_dim"),
-             rope = o.count("qk_rope_head_dim"), v = o.positive("v_head_dim");
-  if (!kv || !nope || !v) return std::nullopt;
-  return MlaRow{q.value_or(0), *kv, *nope, rope.value_or(0), *v};
-}
-
 void read_arch(const RowObject& o, InferenceModel& m) {
   m.layers = needed_size(o, "layers");
   m.hidden = needed_size(o, "hidden");
@@ -30,7 +23,8 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   m.ffn = o.count("ffn");
   m.vocab = o.positive("vocab");
   m.sliding_window = o.positive("sliding_window");
-  m.sliding_pattern = o.said("sliding_pattern");
+  for (const char* key : {"sliding_window_pattern", "sliding_pattern"})
+    if (const std::string said = o.said(key); !said.empty()) m.sliding_pattern = said;
   m.attention = o.said("attention");
   m.gated_mlp = o.flag("gated_mlp");
   m.tied_embeddings = o.flag("tied_embeddings");
