@@ -88,19 +88,22 @@ std::string flaw_of(const Arch& a) {
   return "";
 }
 
-/// The vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
-constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
-
-void use_vocabulary(RowArch& r, const std::optional<Count>& said, bool megatron) {
-  r.arch.vocabulary = said.value_or(megatron ? padded_gpt2 : gpt2);
-  if (!said)
-    r.assumed.push_back(fmt::format("a vocabulary of {}, GPT-2's, which the row does not state", r.arch.vocabulary));
-}
-
 /// A sentence about a shape that time depends on.
 void weigh_shape(RowArch& r, std::string sentence) {
   r.assumed.push_back(std::move(sentence));
   r.weighty = true;
+}
+
+/// The vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
+constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
+
+/// `usual` where the row does not state it. vTrain's rows are all of GPTs of one vocabulary, which weighs no row.
+void use_vocabulary(RowArch& r, const std::optional<Count>& said, Count usual, bool is_certain) {
+  r.arch.vocabulary = said.value_or(usual);
+  if (said) return;
+  std::string sentence = fmt::format("a vocabulary of {}, GPT-2's, which the row does not state", usual);
+  if (is_certain) return r.assumed.push_back(std::move(sentence));
+  weigh_shape(r, std::move(sentence));
 }
 
 /// Widths and counts, heads and their widths completed by what they are unless told.
@@ -244,7 +247,8 @@ RowArch arch_of(const TrainingRow& row) {
   use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn_hidden);
   a.context = m.seq_len.value_or(0);
   a.tied_head = m.tied_embeddings.value_or(false);
-  use_vocabulary(r, m.vocab, lower(row.family).find("vtrain") == std::string::npos);
+  const bool vtrain = mentions(lower(row.family), "vtrain");
+  use_vocabulary(r, m.vocab, vtrain ? gpt2 : padded_gpt2, vtrain);
   follow_custom(a, m.glu.value_or(false));
   use_position(a, m.positional);
   if (!m.activation.empty()) use_activation(a, m.activation);
@@ -276,7 +280,7 @@ RowArch arch_of(const InferenceRow& row) {
   use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn);
   a.context = context_of_row(row.batch);
   a.tied_head = m.tied_embeddings.value_or(false);
-  use_vocabulary(r, m.vocab, false);
+  use_vocabulary(r, m.vocab, gpt2, false);
   follow_custom(a, m.gated_mlp.value_or(true));
   if (m.qkv_bias) a.qkv_bias = *m.qkv_bias;
   if (m.parallel_block.value_or(false)) a.block = BlockKind::parallel;

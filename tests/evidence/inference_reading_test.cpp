@@ -92,6 +92,12 @@ TEST_CASE("formats of activations and of the cache are told by all their names",
   CHECK(products("bf16", "8-bit") == "int8");
   CHECK(products("W4A8 (fp8 act)", "not stated") == "fp8");
   CHECK(products("bf16", "auto") == "bf16");
+  for (const char* said : {"f32", "fp32", "float32", "F32"}) {
+    INFO(said);
+    CHECK(products("q8_0", said) == "fp32");
+    CHECK_FALSE(formats_of("q8_0", "f32", said, dtypes::bf16).weighty);
+    CHECK(formats_of(said, "f32", said, dtypes::bf16).weights[Component::mlp] == dtypes::fp32);
+  }
   const auto cache = [](const char* said) {
     const FormatsSaid f = formats_of("bf16", said, "bf16", dtypes::bf16);
     CHECK_FALSE(f.weighty);
@@ -102,6 +108,13 @@ TEST_CASE("formats of activations and of the cache are told by all their names",
   CHECK(cache("e5m2") == "fp8");
   CHECK(cache("8-bit") == "int8");
   CHECK(cache("KV8") == "int8");
+}
+
+TEST_CASE("a vocabulary that a row of inference does not state is an assumed input", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  CHECK_FALSE(read(row).input_assumed);
+  row.model.vocab = std::nullopt;
+  CHECK(read(row).input_assumed);
 }
 
 TEST_CASE("a checkpoint's name tells the format where the row leaves it open", "[inference-reading]") {

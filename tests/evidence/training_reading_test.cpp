@@ -83,3 +83,22 @@ TEST_CASE("windows of training have keys of their own", "[training-reading]") {
   CHECK_THAT(open.assumed, Catch::VectorContains(std::string(
                                "a window of 1024 tokens in every layer: the row does not state which layers have it")));
 }
+
+TEST_CASE("a vocabulary that a row does not state is an assumed input", "[training-reading]") {
+  CHECK_FALSE(read(vocabulary).input_assumed);
+  const TrainingCase c = read(R"("vocab": null)");
+  CHECK(c.input_assumed);
+  CHECK(c.arch.vocabulary == 51200);
+  CHECK_FALSE(training_case(row_called(training_rows(), "vtrain-single-0000"), devices_once()).input_assumed);
+}
+
+TEST_CASE("a row on a device of a kind that was seldom measured says what is assumed", "[training-reading]") {
+  const auto predicted = [](const char* gpu) {
+    return accuracy(file_of(vocabulary, gpu), AccuracyKind::training).rows.at(0);
+  };
+  const PredictedRow amd = predicted("AMD Instinct MI355X");
+  CHECK(amd.of.kind == "assumed input");
+  REQUIRE(amd.assumed.size() == 1);
+  CHECK_THAT(amd.assumed[0], Contains("too few rows of the fit were measured on its kind"));
+  CHECK(predicted("H100-SXM5-80GB").assumed.empty());
+}
