@@ -185,6 +185,11 @@ TEST_CASE("slack above what was asked for wants expandable segments", "[diagnose
   CHECK_THAT(verdict_of(report), Contains("expandable_segments:True: more is unallocated than was asked for"));
   CHECK(line_of(report, "outside")["derived"] == true);
   check_sums(report);
+  CHECK_THAT(verdict_of(report), Contains("PYTORCH_CUDA_ALLOC_CONF"));
+  std::string hip = text;
+  hip.replace(0, 4, "HIP");
+  CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("hip.log", hip))),
+             Contains("PYTORCH_HIP_ALLOC_CONF=expandable_segments:True") && !Contains("CUDA_ALLOC"));
   const test::Ran piped = test::llmcalc("diagnose - --json", {.streams = "<" + test::scratch() + "/slack.log"});
   CHECK(piped.code == 0);
   CHECK(json::parse(piped.out, "report")["inputs"]["log"] == "standard input");

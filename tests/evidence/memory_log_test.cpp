@@ -423,3 +423,10 @@ TEST_CASE("mxfp4 of a server is the experts' format alone", "[memory_log]") {
   CHECK_FALSE(served_weights(VllmConfig{}, dtypes::bf16));
   CHECK((*served_weights(VllmConfig{.quantization = "awq"}, dtypes::bf16))[Component::attention].name() == "awq");
 }
+
+TEST_CASE("a message names the variable of its allocator", "[memory_log]") {
+  CHECK(message(new_message).variable == "PYTORCH_CUDA_ALLOC_CONF");
+  CHECK(message(replaced(new_message, "CUDA out of", "HIP out of")).variable == "PYTORCH_HIP_ALLOC_CONF");
+  for (const char* named : {"PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+    CHECK(message(new_message + "try setting " + named + "=expandable_segments:True").variable == named);
+}
