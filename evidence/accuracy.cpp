@@ -55,6 +55,11 @@ std::string no_rate(const HardwareCard& hardware, DType precision) {
 constexpr const char* unmeasured =
     "the device has the shares of its kind: no row of the fit was measured on it, and the interval is wider";
 
+constexpr const char* measured_too_seldom =
+    "the device has the shares of other devices: too few rows of the fit were measured on its kind, and the interval "
+    "is "
+    "wider";
+
 class Predictor {
  public:
   Predictor(Accuracy& out, const ReplayBasis& basis) : out_(out), basis_(basis) {}
@@ -106,7 +111,10 @@ class Predictor {
     r.measured = c.step->value;
     r.measured_as = c.measured_as;
     r.assumed = c.assumed;
-    if (!training_estimator().measured(c.on.hardware.name)) r.assumed.push_back(unmeasured);
+    if (!training_estimator().measured(c.on.hardware.name))
+      r.assumed.push_back(unmeasured);
+    else if (silicon_of(c.on.hardware) == Silicon::other)
+      r.assumed.push_back(measured_too_seldom);
     keep(std::move(r));
   }
 

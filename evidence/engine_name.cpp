@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <regex>
 
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -105,7 +106,7 @@ std::string version_in(const std::string& text) {
 }  // namespace
 
 EngineName engine_name(const std::string& said, const std::string& notes) {
-  const std::string about = lower(notes);
+  const Words about(said + "; " + notes);
   std::string text = lower(said.substr(0, 200));
   std::replace(text.begin(), text.end(), '_', '-');
   EngineName e{said.empty() ? "not stated" : said, "", false, false};
@@ -116,7 +117,8 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
       e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), true, false};
       break;
     }
-  e.eager = about.find("enforce_eager=true") != std::string::npos;
+  e.eager = about.affirms_any({"enforce eager", "eager mode", "disable cuda graph"}) || about.denies("cuda graph") ||
+            about.denies("cuda graphs");
   return e;
 }
 

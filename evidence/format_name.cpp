@@ -131,7 +131,7 @@ std::string with_usual_names(const std::string& said) {
   static const std::pair<std::regex, const char*> usual[] = {
       {std::regex("bfloat16"), "bf16"},
       {std::regex("\\bfloat16"), "fp16"},
-      {std::regex("\\bfloat32"), "fp32"},
+      {std::regex("\\b(float|f)32"), "fp32"},
       {std::regex("\\bfloat8"), "fp8"},
       {std::regex("\\bhalf\\b"), "fp16"},
       {std::regex("\\b(uint|i|u)(4|8)\\b"), "int$2"},

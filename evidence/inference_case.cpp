@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "evidence/beyond_decoding.hpp"
 #include "evidence/engine_memory_table.hpp"
 #include "evidence/format_name.hpp"
 #include "evidence/inference_ranks.hpp"
@@ -258,11 +259,7 @@ void note_doubts(const InferenceRow& row, InferenceCase& c) {
 std::string not_said(const InferenceRow& row) {
   if (!kind_called(lower(row.batch.kind)))
     return fmt::format("batches of the kind {} are not known", in_quotes(row.batch.kind));
-  const Words notes(row.notes), engine(row.engine);
-  if (notes.affirms_any({"lora adapter", "lora adapters", "with lora"})) return "low-rank adapters are applied";
-  for (const Words* said : {&notes, &engine})
-    if (said->affirms_any({"speculative decoding", "draft model", "eagle", "medusa"})) return "decoding is speculative";
-  return "";
+  return beyond_decoding(row);
 }
 
 void use_row_model(const InferenceRow& row, InferenceCase& c) {
@@ -285,7 +282,7 @@ void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceC
 
 void use_requests(const InferenceRow& row, InferenceCase& c) {
   c.kind = *kind_called(lower(row.batch.kind));
-  c.engine = engine_name(row.engine, row.notes);
+  c.engine = engine_name(row.engine, row.notes + "; " + row.other_keys);
   use_lengths(row, c);
   use_batch(row, c);
   use_limits(row, c);

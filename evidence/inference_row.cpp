@@ -14,13 +14,6 @@ Count needed_size(const RowObject& o, std::string_view key) {
   throw InputError(fmt::format("{}: {} is missing; a measurement says of what it is", o.where(), in_quotes(key)));
 }
 
-std::optional<MlaRow> read_latent_widths(const RowObject& o) {
-  const auto q = o.count("q_lora_rank"), kv = o.positive("kv_lora_rank"), nope = o.positive("qk_nope_head_dim"),
-             rope = o.count("qk_rope_head_dim"), v = o.positive("v_head_dim");
-  if (!kv || !nope || !v) return std::nullopt;
-  return MlaRow{q.value_or(0), *kv, *nope, rope.value_or(0), *v};
-}
-
 void read_arch(const RowObject& o, InferenceModel& m) {
   m.layers = needed_size(o, "layers");
   m.hidden = needed_size(o, "hidden");
@@ -30,7 +23,8 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   m.ffn = o.count("ffn");
   m.vocab = o.positive("vocab");
   m.sliding_window = o.positive("sliding_window");
-  m.sliding_pattern = o.said("sliding_pattern");
+  for (const char* key : {"sliding_window_pattern", "sliding_pattern"})
+    if (const std::string said = o.said(key); !said.empty()) m.sliding_pattern = said;
   m.attention = o.said("attention");
   m.gated_mlp = o.flag("gated_mlp");
   m.tied_embeddings = o.flag("tied_embeddings");
@@ -50,7 +44,17 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   o.finish();
 }
 
-void read_accelerator(const RowObject& o, InferenceHardware& h) {
+/// What keys say of work beside plain decoding, and all keys that are not known.
+std::string other_keys(const RowObject& o) {
+  std::string told;
+  for (const char* key : {"mtp", "speculative", "speculative_decoding", "speculative_config", "num_speculative_tokens",
+                          "draft_model", "disaggregated", "cpu_offload_gb", "prefix_hit_rate", "enforce_eager"})
+    if (const std::string value = o.said(key); !value.empty()) told += fmt::format("{}: {}; ", key, value);
+  return told + o.finish();
+}
+
+/// These return other_keys() of their object.
+std::string read_accelerator(const RowObject& o, InferenceHardware& h) {
   h.accelerator = o.text("accelerator");
   if (h.accelerator.empty())
     throw InputError(o.where() + ": \"accelerator\" is missing; a measurement says on what it was made");
@@ -62,7 +66,7 @@ void read_accelerator(const RowObject& o, InferenceHardware& h) {
   h.peak_bw_gb_s = o.quantity("peak_bw_gb_s");
   h.power_limit_w = o.quantity("power_limit_w");
   o.known({"note"});
-  o.finish();
+  return other_keys(o);
 }
 
 /// A length, which some rows tell in words.
@@ -86,7 +90,7 @@ void complete_lengths(const std::optional<double>& total, InferenceBatch& b) {
     b.context_len = total;
 }
 
-void read_requests(const RowObject& o, InferenceBatch& b) {
+std::string read_requests(const RowObject& o, InferenceBatch& b) {
   b.kind = o.text("kind");
   b.scope = o.said("batch_scope");
   b.input_note = o.text("input_note");
@@ -110,10 +114,10 @@ void read_requests(const RowObject& o, InferenceBatch& b) {
   b.kv_limited_estimate = o.flag("kv_limited_estimate");
   if (const auto longest = o.amount("max_context"); longest && !b.max_model_len) b.max_model_len = longest;
   complete_lengths(o.amount("total_len"), b);
-  o.finish();
+  return other_keys(o);
 }
 
-void read_figures(const RowObject& o, InferenceRow& r) {
+std::string read_figures(const RowObject& o, InferenceRow& r) {
   r.batch.block_size = o.positive("kv_block_size");
   for (const FigureKey& f : figure_keys()) {
     auto value = f.may_be_negative ? o.number(f.key) : o.quantity(f.key);
@@ -127,7 +131,7 @@ void read_figures(const RowObject& o, InferenceRow& r) {
   r.hardware.total_gib = o.quantity("total_gpu_gib");
   r.hardware.usable_gib = o.quantity("usable_gib");
   o.known({"layer_breakdown_ms", "fits"});
-  o.finish();
+  return other_keys(o);
 }
 
 }  // namespace
@@ -151,15 +155,15 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   r.kv = quantization.said("kv");
   r.activations = quantization.said("activations");
   quantization.finish();
-  read_accelerator(row.object("hardware"), r.hardware);
+  r.other_keys = read_accelerator(row.object("hardware"), r.hardware);
   r.tp = p.positive("tp");
   r.pp = p.positive("pp");
   r.ep = p.positive("ep");
   r.dp = p.positive("dp");
-  p.finish();
-  read_requests(row.object("batch"), r.batch);
-  read_figures(row.object("measured"), r);
-  row.finish();
+  r.other_keys += other_keys(p);
+  r.other_keys += read_requests(row.object("batch"), r.batch);
+  r.other_keys += read_figures(row.object("measured"), r);
+  r.other_keys += other_keys(row);
   return r;
 }
 

@@ -43,6 +43,7 @@ struct InferenceRow {
   std::string id;
   std::string where;  ///< file, line and row, for sentences
   std::string engine, notes, tier;
+  std::string other_keys;  ///< what keys say that are not known, but for the model's: "speculative: MTP; "
   bool core = false;
   RowSource source;
   InferenceModel model;

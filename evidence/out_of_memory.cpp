@@ -95,6 +95,19 @@ void complete(OutOfMemory& o) {
     o.slack = {std::max(Bytes(), o.reserved->bytes - o.allocated->bytes), o.allocated->within + o.reserved->within};
 }
 
+/// "PYTORCH_HIP_ALLOC_CONF" of "try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"; empty where a message
+/// names none.
+std::string variable_of(std::string_view message) {
+  constexpr std::string_view begin = "PYTORCH_", end = "ALLOC_CONF";
+  const std::size_t at = message.find(begin);
+  if (at == std::string_view::npos) return "";
+  std::size_t behind = at;
+  while (behind < message.size() && (message[behind] == '_' || (message[behind] >= 'A' && message[behind] <= 'Z')))
+    ++behind;
+  const std::string_view name = message.substr(at, behind - at);
+  return name.ends_with(end) ? std::string(name) : "";
+}
+
 /// The message that begins the line; nothing where it is about no device.
 std::optional<OutOfMemory> message_of(const LogLine& line) {
   OutOfMemory o;
@@ -108,6 +121,7 @@ std::optional<OutOfMemory> message_of(const LogLine& line) {
   if (!o.capacity && !o.allocated) return std::nullopt;
   o.gpu = line.count_behind("GPU ");
   o.processes = processes_of(line);
+  o.variable = variable_of(line.text);
   complete(o);
   check_sense(line, o);
   return o;
@@ -126,8 +140,10 @@ OutOfMemoryLog read_out_of_memory(std::string_view plain, std::string_view file)
     const std::size_t next = plain.find(first_words, at + 1);
     const std::string message = in_one_line(plain.substr(at, next == std::string_view::npos ? next : next - at));
     at = next;
-    const std::optional<OutOfMemory> one = message_of({message, file, number});
+    std::optional<OutOfMemory> one = message_of({message, file, number});
     if (!one) continue;
+    const bool of_hip = plain.substr(0, counted).ends_with("HIP out of memory. ");
+    if (one->variable.empty()) one->variable = of_hip ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
     const bool again =
         std::any_of(log.messages.begin(), log.messages.end(), [&](const OutOfMemory& o) { return o.gpu == one->gpu; });
     if (again)

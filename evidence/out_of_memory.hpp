@@ -2,6 +2,7 @@
 /// The message of PyTorch that a device has no memory left (c10/cuda/CUDACachingAllocator.cpp), in the wording of
 /// version 1 and of 2.1 and later. A number that a message does not say is absent.
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct OutOfMemory {
   std::optional<LoggedBytes> slack{};          ///< reserved and not allocated
   std::optional<LoggedBytes> allowed{};        ///< to this process, where it limits itself
   std::vector<DeviceProcess> processes{};      ///< empty: not said
+  /// The environment's variable with the allocator's options: as the message names it, else that of CUDA or HIP.
+  std::string variable{};
 };
 
 /// The messages of a log, one for each GPU: its first. Throws InputError where the numbers of one contradict each

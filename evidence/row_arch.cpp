@@ -88,19 +88,22 @@ std::string flaw_of(const Arch& a) {
   return "";
 }
 
-/// The vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
-constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
-
-void use_vocabulary(RowArch& r, const std::optional<Count>& said, bool megatron) {
-  r.arch.vocabulary = said.value_or(megatron ? padded_gpt2 : gpt2);
-  if (!said)
-    r.assumed.push_back(fmt::format("a vocabulary of {}, GPT-2's, which the row does not state", r.arch.vocabulary));
-}
-
 /// A sentence about a shape that time depends on.
 void weigh_shape(RowArch& r, std::string sentence) {
   r.assumed.push_back(std::move(sentence));
   r.weighty = true;
+}
+
+/// The vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
+constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
+
+/// `usual` where the row does not state it. vTrain's rows are all of GPTs of one vocabulary, which weighs no row.
+void use_vocabulary(RowArch& r, const std::optional<Count>& said, Count usual, bool is_certain) {
+  r.arch.vocabulary = said.value_or(usual);
+  if (said) return;
+  std::string sentence = fmt::format("a vocabulary of {}, GPT-2's, which the row does not state", usual);
+  if (is_certain) return r.assumed.push_back(std::move(sentence));
+  weigh_shape(r, std::move(sentence));
 }
 
 /// Widths and counts, heads and their widths completed by what they are unless told.
@@ -136,16 +139,28 @@ void use_attention_kind(RowArch& r, const std::string& said, const std::optional
   r.arch.qkv_bias = false;
 }
 
+struct SharedExperts {
+  Count count = 0, width = 0;
+};
+/// Shared experts are as wide as the others where the row states no width, or just that one; another width is of all
+/// together.
+SharedExperts shared_experts(const MoeRow& m, Count width) {
+  const Count stated = m.shared_ffn.value_or(width), count = m.shared_experts.value_or(m.shared_ffn ? 1 : 0);
+  if (count == 0 || stated == 0) return {};
+  return stated == width ? SharedExperts{count, width} : SharedExperts{1, stated};
+}
+
 void use_moe(RowArch& r, const MoeRow& m) {
   Arch& a = r.arch;
   if (!m.top_k) r.skip = "experts of which the row does not say how many a token visits";
-  const Count shared = m.shared_ffn.value_or(0);
+  const Count width = m.expert_ffn.value_or(a.mlp_width);
+  const SharedExperts shared = shared_experts(m, width);
   use_experts(a,
               {.experts = m.experts,
                .top_k = m.top_k.value_or(1),
-               .width = m.expert_ffn.value_or(a.mlp_width),
-               .shared_experts = shared > 0 ? 1 : 0,
-               .shared_width = shared,
+               .width = width,
+               .shared_experts = shared.count,
+               .shared_width = shared.width,
                .layers = {}},
               m.dense_layers.value_or(0), m.every.value_or(1));
 }
@@ -189,6 +204,17 @@ void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::strin
   weigh_shape(r, fmt::format("as many key-value heads as heads, {}: the row does not state them", a.heads));
 }
 
+/// A row tells its windows by keys of their own, and may tell them, or recurrences, in the words of `attention`.
+AttentionLayers layers_said(const std::optional<Count>& window, const std::string& pattern,
+                            const std::string& attention, std::string_view key, Count layers) {
+  const AttentionLayers in_words = attention_layers(attention, key, 0, layers);
+  if (pattern.empty() && !window) return in_words;
+  AttentionLayers a = attention_layers(pattern, "sliding_pattern", window.value_or(0), layers);
+  a.recurrent |= in_words.recurrent;
+  a.sinks |= in_words.sinks;
+  return a;
+}
+
 /// Windows, chunks and other mixers by the row's words, else by the preset.
 void use_attention_layers(RowArch& r, const AttentionLayers& said, const std::optional<Arch>& preset) {
   Arch& a = r.arch;
@@ -221,7 +247,8 @@ RowArch arch_of(const TrainingRow& row) {
   use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn_hidden);
   a.context = m.seq_len.value_or(0);
   a.tied_head = m.tied_embeddings.value_or(false);
-  use_vocabulary(r, m.vocab, lower(row.family).find("vtrain") == std::string::npos);
+  const bool vtrain = mentions(lower(row.family), "vtrain");
+  use_vocabulary(r, m.vocab, vtrain ? gpt2 : padded_gpt2, vtrain);
   follow_custom(a, m.glu.value_or(false));
   use_position(a, m.positional);
   if (!m.activation.empty()) use_activation(a, m.activation);
@@ -232,26 +259,13 @@ RowArch arch_of(const TrainingRow& row) {
   use_attention_kind(r, m.attention_type, m.mla, preset);
   use_kv_heads(r, m.kv_heads, m.attention_type, preset);
   if (m.moe) use_moe(r, *m.moe);
-  use_attention_layers(r, attention_layers(m.attention_type, "attention_type", 0, a.layers), preset);
+  use_attention_layers(
+      r, layers_said(m.sliding_window, m.sliding_pattern, m.attention_type, "attention_type", m.layers), preset);
   if (!m.seq_len) r.skip = "the length of sequences is not stated";
   if (r.skip.empty()) r.skip = flaw_of(a);
   if (r.skip.empty()) count_biases(a, m.params_reported);
   return r;
 }
-
-namespace {
-
-/// A row of inference tells its windows by keys of their own, and may tell them, or recurrences, in words.
-AttentionLayers layers_said(const InferenceModel& m) {
-  const Count window = m.sliding_window.value_or(0);
-  const bool in_words = m.sliding_pattern.empty() && window == 0;
-  AttentionLayers a = in_words ? attention_layers(m.attention, "attention", 0, m.layers)
-                               : attention_layers(m.sliding_pattern, "sliding_pattern", window, m.layers);
-  a.recurrent |= m.recurrent || attention_layers(m.attention, "attention", 0, m.layers).recurrent;
-  return a;
-}
-
-}  // namespace
 
 RowArch arch_of(const InferenceRow& row) {
   const InferenceModel& m = row.model;
@@ -266,7 +280,7 @@ RowArch arch_of(const InferenceRow& row) {
   use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn);
   a.context = context_of_row(row.batch);
   a.tied_head = m.tied_embeddings.value_or(false);
-  use_vocabulary(r, m.vocab, false);
+  use_vocabulary(r, m.vocab, gpt2, false);
   follow_custom(a, m.gated_mlp.value_or(true));
   if (m.qkv_bias) a.qkv_bias = *m.qkv_bias;
   if (m.parallel_block.value_or(false)) a.block = BlockKind::parallel;
@@ -274,7 +288,9 @@ RowArch arch_of(const InferenceRow& row) {
   use_attention_kind(r, m.attention, m.mla, preset);
   use_kv_heads(r, m.kv_heads, m.attention, preset);
   if (m.experts) use_moe(r, m);
-  use_attention_layers(r, layers_said(m), preset);
+  AttentionLayers said = layers_said(m.sliding_window, m.sliding_pattern, m.attention, "attention", m.layers);
+  said.recurrent |= m.recurrent;
+  use_attention_layers(r, said, preset);
   if (r.skip.empty()) r.skip = flaw_of(a);
   return r;
 }

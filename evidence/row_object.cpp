@@ -100,8 +100,13 @@ void RowObject::known_beginning(std::string_view prefix) const {
     if (key.starts_with(prefix)) object_.has(key);
 }
 
-void RowObject::finish() const {
-  for (const std::string& key : object_.unread()) unknown_->insert(path_ + key);
+std::string RowObject::finish() const {
+  std::string told;
+  for (const std::string& key : object_.unread()) {
+    unknown_->insert(path_ + key);
+    if (const std::string value = said(key); !value.empty()) told += fmt::format("{}: {}; ", key, value);
+  }
+  return told;
 }
 
 std::optional<double> device_memory(const RowObject& o, std::string_view key) {

@@ -42,8 +42,9 @@ class RowObject {
   /// Takes note of keys that say nothing that is used here.
   void known(std::initializer_list<std::string_view> keys) const;
   void known_beginning(std::string_view prefix) const;
-  /// Adds the keys that were not asked for to the unknown ones, as "measured.key".
-  void finish() const;
+  /// Adds the keys that were not asked for to the unknown ones, as "measured.key", and returns what they say, each with
+  /// a semicolon behind it: "mtp: 3; ".
+  std::string finish() const;
 
   const std::string& where() const { return object_.where(); }
   std::vector<std::string> keys() const { return object_.keys(); }

@@ -131,6 +131,29 @@ WeightFormats served_weights(DType of_blocks, DType others) {
   return w;
 }
 
+std::optional<WeightFormats> served_weights(const VllmConfig& config, DType others) {
+  const std::optional<DType> said = said_weights(config);
+  if (!said) return std::nullopt;
+  if (said->name() != "mxfp4") return served_weights(*said, others);
+  WeightFormats w(others);
+  w[Component::experts] = *said;
+  return w;
+}
+
+Layout served_layout(const VllmConfig& c, const Arch& arch, Layout split, std::vector<std::string>& unknown) {
+  const Layout given = split;
+  split.dp = std::max<Count>(1, c.data_parallel.value_or(1));
+  const Count all = mul(split.tp, split.dp);
+  if (arch.has_experts() && (c.expert_parallel || split.dp > 1)) {
+    split.ep = c.expert_parallel ? all : 1;
+    split.etp = all / split.ep;
+    split.sp = split.tp > 1;  // what divides tokens among the ranks of experts
+  }
+  if (split == given || flaw(arch, split) == LayoutFlaw::none) return split;
+  unknown.push_back(fmt::format("data_parallel_size={}, enable_expert_parallel={}", split.dp, c.expert_parallel));
+  return given;
+}
+
 std::vector<SaidOption> said_options(const VllmConfig& c, const ModelCard& model, std::vector<std::string>& unknown) {
   const bool own_formats = model.weights && !model.weights->plain();
   std::vector<SaidOption> all;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calc/layout.hpp"
 #include "evidence/vllm_start.hpp"
 #include "presets/builtin.hpp"
 #include "presets/model_card.hpp"
@@ -30,13 +31,21 @@ struct SaidOption {
 std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);
 
+/// Data-parallel ranks and those of experts, as vLLM has them beside `split.tp` tensor-parallel ranks: of experts the
+/// expert-parallel ranks, else the width, is divided over the tensor-parallel ranks of all replicas (docs: Data
+/// Parallel Deployment). `unknown` takes ranks that do not divide the model, and the layout is left as it is.
+Layout served_layout(const VllmConfig& config, const Arch& arch, Layout split, std::vector<std::string>& unknown);
+
 /// The format that a word of vLLM for a dtype or a quantization means: "bfloat16", "awq_marlin"; another word as it is.
 std::string meant_format(std::string_view said);
 
-/// The format of the blocks' weights that the configuration says; absent where it says none or one that is not known.
+/// The format of quantised weights that the configuration says; absent where it says none or one that is not known.
 std::optional<DType> said_weights(const VllmConfig& config);
 /// That format for the linear layers of blocks, and 16 bits for all else, as vLLM has it (quantised layers are
 /// LinearBase and FusedMoE; embedding, head, norms and router are left as they are).
 WeightFormats served_weights(DType of_blocks, DType others);
+/// The same of a configuration: quantization=mxfp4 is of experts alone (mxfp4.py leaves every LinearBase as it is).
+/// Absent where said_weights() is.
+std::optional<WeightFormats> served_weights(const VllmConfig& config, DType others);
 
 }  // namespace llmcalc

@@ -15,6 +15,14 @@ Count needed(const RowObject& o, std::string_view key) {
   throw InputError(fmt::format("{}: {} is missing; a measurement says of what it is", o.where(), in_quotes(key)));
 }
 
+/// A size under the first of these keys that is there.
+std::optional<Count> size_under(const RowObject& o, std::initializer_list<std::string_view> keys) {
+  std::optional<Count> size;
+  for (const std::string_view key : keys)
+    if (const auto said = o.count(key); said && !size) size = said;
+  return size;
+}
+
 std::optional<MoeRow> read_moe(const RowObject& model) {
   if (!model.has("moe")) return std::nullopt;
   const RowObject o = model.object("moe");
@@ -22,7 +30,8 @@ std::optional<MoeRow> read_moe(const RowObject& model) {
   moe.experts = needed(o, "experts");
   moe.top_k = o.positive("top_k");
   moe.expert_ffn = o.positive("expert_ffn");
-  moe.shared_ffn = o.count("shared_ffn");
+  moe.shared_experts = o.count("shared_experts");
+  moe.shared_ffn = size_under(o, {"shared_ffn", "shared_expert_ffn"});
   moe.dense_layers = o.count("dense_layers");
   moe.every = o.positive("every");
   moe.capacity_factor = o.quantity("capacity_factor");
@@ -30,13 +39,17 @@ std::optional<MoeRow> read_moe(const RowObject& model) {
   return moe;
 }
 
-std::optional<MlaRow> read_mla(const RowObject& model) {
-  if (!model.has("mla")) return std::nullopt;
-  const RowObject o = model.object("mla");
-  const MlaRow mla{o.count("q_lora").value_or(0), needed(o, "kv_lora"), needed(o, "qk_nope"),
-                   o.count("qk_rope").value_or(0), needed(o, "v")};
-  o.finish();
-  return mla;
+/// Latent attention whose widths are missing is still latent attention: its words say so.
+void read_mla(const RowObject& model, TrainingModel& m) {
+  const std::string said = model.said("mla");
+  if (said.empty()) return;
+  if (said.starts_with('{')) {
+    const RowObject o = model.object("mla");
+    m.mla = read_latent_widths(o);
+    o.finish();
+  }
+  if (!m.mla && !Words(said).says_no())
+    m.attention_type += m.attention_type.empty() ? "latent attention" : ", latent attention";
 }
 
 void read_model(const RowObject& o, TrainingModel& m) {
@@ -60,7 +73,10 @@ void read_model(const RowObject& o, TrainingModel& m) {
   m.activation = o.text("activation");
   m.mtp = o.said("mtp");
   m.moe = read_moe(o);
-  m.mla = read_mla(o);
+  m.sliding_window = o.positive("sliding_window");
+  for (const char* key : {"sliding_window_pattern", "sliding_pattern"})
+    if (const std::string said = o.said(key); !said.empty()) m.sliding_pattern = said;
+  read_mla(o, m);
   m.config = o.config("config");
   o.known({"vocab_note"});
   o.finish();
@@ -160,6 +176,14 @@ void read_measured(const RowObject& o, TrainingMeasured& m) {
 }
 
 }  // namespace
+
+std::optional<MlaRow> read_latent_widths(const RowObject& o) {
+  const auto q = size_under(o, {"q_lora_rank", "q_lora"}), kv = size_under(o, {"kv_lora_rank", "kv_lora"}),
+             nope = size_under(o, {"qk_nope_head_dim", "qk_nope"}),
+             rope = size_under(o, {"qk_rope_head_dim", "qk_rope"}), v = size_under(o, {"v_head_dim", "v"});
+  if (kv.value_or(0) < 1 || nope.value_or(0) < 1 || v.value_or(0) < 1) return std::nullopt;
+  return MlaRow{q.value_or(0), *kv, *nope, rope.value_or(0), *v};
+}
 
 RowSource read_source(const RowObject& row) {
   const RowObject o = row.object("source");

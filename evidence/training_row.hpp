@@ -16,7 +16,7 @@ struct RowSource {
 
 struct MoeRow {
   Count experts = 0;
-  std::optional<Count> top_k, expert_ffn, shared_ffn, dense_layers, every;
+  std::optional<Count> top_k, expert_ffn, shared_experts, shared_ffn, dense_layers, every;
   std::optional<double> capacity_factor;
 };
 
@@ -25,9 +25,9 @@ struct MlaRow {
 };
 
 struct TrainingModel {
-  std::string name, attention_type, positional, activation, mtp;
+  std::string name, attention_type, sliding_pattern, positional, activation, mtp;
   Count layers = 0, hidden = 0, heads = 0;
-  std::optional<Count> kv_heads, head_dim, ffn_hidden, vocab, seq_len, params_reported;
+  std::optional<Count> kv_heads, head_dim, ffn_hidden, vocab, seq_len, params_reported, sliding_window;
   std::optional<bool> glu, tied_embeddings, embed_layernorm, qkv_bias, parallel_residual;
   std::optional<MoeRow> moe;
   std::optional<MlaRow> mla;
@@ -80,6 +80,10 @@ struct TrainingRow {
 
 /// Reads the rest of a row whose id is known. Throws InputError.
 TrainingRow read_training_row(const RowObject& row, const std::string& id);
+
+/// The widths of latent attention by the keys of a config.json, "kv_lora_rank", or shorter ones, "kv_lora"; absent
+/// where those that it cannot be without are missing. Of a row of either kind.
+std::optional<MlaRow> read_latent_widths(const RowObject& o);
 
 /// The source of a row of either kind.
 RowSource read_source(const RowObject& row);

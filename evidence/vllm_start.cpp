@@ -47,6 +47,16 @@ std::string speaker_of(const LogLine& line) {
   return std::string(line.text.substr(open, close - open));
 }
 
+/// The data-parallel engine of a speaker: "DP3" of "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty where
+/// the name has none.
+std::string engine_of(const std::string& speaker) {
+  const std::size_t begin = speaker.find("_DP");
+  if (begin == std::string_view::npos) return "";
+  std::size_t end = begin + 3;
+  while (end < speaker.size() && speaker[end] >= '0' && speaker[end] <= '9') ++end;
+  return speaker.substr(begin + 1, end - begin - 1);
+}
+
 /// The value of a key of a configuration: "dtype=torch.bfloat16," or "'dtype': 'bfloat16'". Empty where it is None.
 std::string configured(const LogLine& line, std::string_view key) {
   for (const std::string& before : {fmt::format(" {}=", key), fmt::format("({}=", key), fmt::format("'{}': ", key)}) {
@@ -98,6 +108,9 @@ class StartReader {
     keep(c.cache_dtype, configured(line, "kv_cache_dtype"));
     keep(c.tensor_parallel, line, "tensor_parallel_size");
     keep(c.pipeline_parallel, line, "pipeline_parallel_size");
+    keep(c.data_parallel, line, "data_parallel_size");
+    if (const std::string said = configured(line, "enable_expert_parallel"); !said.empty())
+      c.expert_parallel = said == "True";
     keep(c.max_model_len, line, "max_seq_len");
     keep(c.max_model_len, line, "max_model_len");
     keep(c.batched_tokens, line, "max_num_batched_tokens");
@@ -115,6 +128,11 @@ class StartReader {
     workers_.insert(speaker);
     if (!worker_) worker_ = speaker;
     return *worker_ == speaker;
+  }
+  /// Whether the line is of the engine whose memory is kept, or does not say of which it is.
+  bool is_of_engine(const LogLine& line) const {
+    const std::string said = engine_of(speaker_of(line)), kept = engine_of(worker_.value_or(""));
+    return said.empty() || kept.empty() || said == kept;
   }
   void note(const LogLine& line, std::optional<LoggedBytes> VllmMemory::*bytes,
             const std::optional<LoggedBytes>& said) {
@@ -164,20 +182,21 @@ class StartReader {
   // ---- The cache
 
   void read_cache(const LogLine& line) {
+    if (const auto n = line.count_behind("max_num_batched_tokens=")) s_.config.batched_tokens = n;
+    if (const auto n = line.count_behind("Using max model len ")) s_.config.max_model_len = n;
+    const auto longest = line.count_behind("Maximum concurrency for ");
+    if (longest) s_.config.max_model_len = longest;
+    if (!is_of_engine(line)) return;
     for (const char* words : {"# GPU blocks: ", "# CUDA blocks: ", "# cuda blocks: "})
       if (const auto n = line.count_behind(words)) s_.blocks = n;
     if (const auto n = line.count_behind("GPU KV cache size: ")) s_.tokens = n;
-    if (const auto n = line.count_behind("max_num_batched_tokens=")) s_.config.batched_tokens = n;
-    if (const auto n = line.count_behind("Using max model len ")) s_.config.max_model_len = n;
-    if (const auto n = line.count_behind("Maximum concurrency for ")) {
-      s_.config.max_model_len = n;
-      s_.concurrency = line.real_behind(" tokens per request: ");
-    }
+    if (longest) s_.concurrency = line.real_behind(" tokens per request: ");
   }
 
   /// Starts that failed: the cache does not hold a single request.
   void read_failure(const LogLine& line) {
     if (const auto n = line.count_behind("max seq len (")) s_.config.max_model_len = n;
+    if (!is_of_engine(line)) return;
     if (line.says("KV cache is needed")) {
       s_.cache_needed = line.size_before(" KV cache is needed");
       if (!s_.memory.kv_cache) s_.memory.kv_cache = line.size_behind("available KV cache memory (");

@@ -12,8 +12,9 @@ namespace llmcalc {
 /// The configuration, as the line "Initializing an LLM engine" and the arguments say it.
 struct VllmConfig {
   std::string version{}, model{}, dtype{}, quantization{}, cache_dtype{};  ///< empty: not said
-  std::optional<Count> tensor_parallel{}, pipeline_parallel{}, max_model_len{}, batched_tokens{}, sequences{},
-      block_size{};
+  std::optional<Count> tensor_parallel{}, pipeline_parallel{}, data_parallel{}, max_model_len{}, batched_tokens{},
+      sequences{}, block_size{};
+  bool expert_parallel = false;
   std::optional<double> utilization{};  ///< share of the device that the server may fill
 };
 
@@ -29,7 +30,7 @@ struct VllmMemory {
 struct VllmStart {
   VllmConfig config{};
   VllmMemory memory{};
-  std::optional<Count> blocks{}, tokens{};    ///< of the KV cache of one device
+  std::optional<Count> blocks{}, tokens{};    ///< of the KV cache of one device, that whose memory is kept
   std::optional<double> concurrency{};        ///< requests of max_model_len tokens that it holds
   std::optional<LoggedBytes> cache_needed{};  ///< by one request, where the start failed for want of it
   std::optional<Count> longest{};             ///< tokens of a request that would fit, as that message estimates

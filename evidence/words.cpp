@@ -36,12 +36,16 @@ constexpr std::array<std::string_view, 3> clause_joints{"and", "but", "plus"};
 /// The last five compare with another: "faster than LoRA".
 constexpr std::array<std::string_view, 12> denials{"no",      "not",  "without", "never", "neither", "nor",
                                                    "instead", "than", "versus",  "vs",    "unlike",  "compared"};
-constexpr std::array<std::string_view, 8> denials_behind{"off",    "disabled", "none",    "false",
-                                                         "unused", "absent",   "omitted", "excluded"};
-/// Words that may stand between what is denied and such a word: "LoRA adapters were disabled".
-constexpr std::array<std::string_view, 10> words_between{"is",   "was",      "are",      "were",     "adapter",
-                                                         "mode", "adapters", "decoding", "training", "turned"};
-constexpr std::array<std::string_view, 5> words_of_use{"used", "applied", "enabled", "set", "active"};
+constexpr std::array<std::string_view, 12> denials_behind{"off",     "disabled", "none",    "false",
+                                                          "unused",  "absent",   "omitted", "excluded",
+                                                          "skipped", "ignored",  "dropped", "removed"};
+/// Words that may stand between what is denied and such a word: "LoRA adapters were disabled", "spec decode tokens: 0".
+constexpr std::array words_between = std::to_array<std::string_view>(
+    {"is",     "was",    "are",   "were",  "adapter", "mode",   "adapters", "decoding", "training", "turned",
+     "decode", "weight", "head",  "heads", "layer",   "layers", "module",   "modules",  "weights",  "tokens",
+     "num",    "draft",  "steps", "runs",  "rows",    "gb",     "gib",      "of",       "rate"});
+constexpr std::array words_of_use =
+    std::to_array<std::string_view>({"used", "applied", "enabled", "set", "active", "loaded", "included", "counted"});
 
 /// How many words before it a denial reaches a phrase.
 constexpr std::size_t denial_reach = 4;
@@ -114,6 +118,14 @@ bool Words::denied_before(std::size_t begin) const {
   return false;
 }
 
+bool Words::is_zero(std::size_t at) const {
+  const auto digits = [&](std::size_t i) {
+    return i < words_.size() && words_[i].find_first_not_of("0123456789") == std::string::npos;
+  };
+  const auto zeros = [&](std::size_t i) { return digits(i) && words_[i].find_first_not_of('0') == std::string::npos; };
+  return zeros(at) && (!digits(at + 1) || zeros(at + 1));
+}
+
 bool Words::denied(std::size_t begin, std::size_t end) const {
   if (begin > 0 && words_[begin - 1] == "non") return true;
   if (denied_before(begin)) return true;
@@ -121,6 +133,7 @@ bool Words::denied(std::size_t begin, std::size_t end) const {
   while (here(end) && one_of_words(words_between, words_[end])) ++end;
   if (!here(end)) return false;
   if (words_[end] == "no") return !here(end + 1);
+  if (is_zero(end) || (words_[end] == "left" && here(end + 1) && words_[end + 1] == "out")) return true;
   return one_of_words(denials_behind, words_[end]) ||
          (words_[end] == "not" && here(end + 1) && one_of_words(words_of_use, words_[end + 1]));
 }

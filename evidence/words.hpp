@@ -29,7 +29,7 @@ class Words {
   bool has_any(std::initializer_list<std::string_view> phrases) const;
   /// Whether they do so somewhere where their clause does not deny them: by "no", "not", "without", "never" or a
   /// comparison ("than", "versus") at most four words before, by "non" right before, or by "off", "disabled", "none",
-  /// "false" or "not used" right behind.
+  /// "false", "left out", "not used" or a 0 right behind.
   bool affirms(std::string_view phrase) const;
   bool affirms_any(std::initializer_list<std::string_view> phrases) const;
   /// Whether the text has the phrase, denied wherever it stands.
@@ -47,6 +47,7 @@ class Words {
  private:
   bool denied(std::size_t begin, std::size_t end) const;
   bool denied_before(std::size_t begin) const;
+  bool is_zero(std::size_t at) const;  ///< "0", "0.0", but not "0.5"
 
   std::vector<std::string> words_;
   std::vector<std::size_t> clause_;  ///< of each word, counted from 0

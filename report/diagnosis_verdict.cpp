@@ -48,9 +48,9 @@ std::vector<std::string> remedies(const OutOfMemory& o, const MemoryBooking& b, 
     all.push_back(fmt::format("end the other processes, which hold {}{}", signed_bytes(others),
                               free + others >= asked ? ": enough" : ": not enough alone"));
   if (slack >= asked)
-    all.push_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: more is unallocated than was asked for");
+    all.push_back(o.variable + "=expandable_segments:True: more is unallocated than was asked for");
   else if (free + slack >= asked && slack > Bytes())
-    all.push_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: free and unallocated together would do");
+    all.push_back(o.variable + "=expandable_segments:True: free and unallocated together would do");
   if (o.allowed && free >= asked) all.push_back("a larger torch.cuda.set_per_process_memory_fraction");
   if (const Bytes missing = asked - std::min(asked, free + slack); missing > Bytes())
     all.push_back(fmt::format("{} less of tensors, at least: {}", signed_bytes(missing), fewer_tensors(server)));
@@ -228,6 +228,9 @@ void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) 
   if (!q.plan) return;
   if (is_bounded(*q.plan))
     notes.push_back("not every layer's cache grows with the sequence: the cache is predicted as if all did");
+  if (const Bytes padding = server_padding(*q.plan, s); padding > Bytes())
+    notes.push_back(
+        fmt::format("the predicted weights have {} of padding: experts, for their kernels", signed_bytes(padding)));
   const EngineLimits limits = server_limits(*q.plan, s);
   notes.push_back(fmt::format("activations are predicted for passes of {} tokens{} and {} sequences{}",
                               limits.pass_tokens, pass_said(*q.plan, s), limits.sequences,

@@ -51,7 +51,7 @@ std::vector<PredictedShare> server_terms(const Request& r, const VllmStart& s) {
   const Bytes activations = profiled_activations(r.model.arch, r.plan, r.layout, server_limits(r, s),
                                                  engine_terms(host_of(r, s)).logit_bytes);
   std::vector<PredictedShare> all{
-      {MemoryTerm::weights, "weights", "weights", weights_bytes(r.model.arch, r.plan, r.layout)},
+      {MemoryTerm::weights, "weights", "weights", weights_bytes(r.model.arch, r.plan, r.layout) + server_padding(r, s)},
       {MemoryTerm::activations, "activations", "activations", activations}};
   if (const auto tokens = s.cache_tokens())
     all.push_back({MemoryTerm::kv_cache, "kv_cache", "KV cache",
@@ -83,6 +83,10 @@ EngineLimits server_limits(const Request& r, const VllmStart& s) {
   limits.pass_tokens = s.config.batched_tokens.value_or(limits.pass_tokens);
   limits.sequences = s.config.sequences.value_or(limits.sequences);
   return limits;
+}
+
+Bytes server_padding(const Request& r, const VllmStart& s) {
+  return expert_padding(host_of(r, s), r.model.arch, r.plan, r.layout);
 }
 
 std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking) {

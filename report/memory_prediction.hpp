@@ -21,6 +21,9 @@ struct PredictedShare {
 /// What a server's log says that it allows itself; else --prompt as the tokens of a pass; else its version's defaults.
 EngineLimits server_limits(const Request& r, const VllmStart& s);
 
+/// Bytes by which the server pads experts' weights, which are among those that are predicted.
+Bytes server_padding(const Request& r, const VllmStart& s);
+
 /// Predictions for the terms of a log. A server has weights, a cache of the log's tokens, activations; a process that
 /// trains or generates has everything that its tensors consist of at the peak, all of it in what is allocated. Terms
 /// that the booking joins are joined.

@@ -79,6 +79,8 @@ constexpr Field weight_precision{[](Request& r, Text text, Text where) {
                                    w = settled(r.weights_given, w, r.model.arch);
                                  },
                                  [](const Request& r) {
+                                   if (!r.has(part::inference) && r.has(part::training))
+                                     return shown(held_weights(r.plan));
                                    const WeightFormats& w = r.plan.weight_precision;
                                    const bool one = w.uniform() && !w.any_held();
                                    return one || !r.gave("--weight-precision") ? shown(w)

@@ -40,10 +40,11 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
 /// Options that are not given are those that the log itself says.
 void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
   std::vector<std::string> unknown, given;
-  const std::optional<DType> weights = said_weights(config);
+  const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
   if (weights && !arguments.has("--weight-precision") && (!r.model.weights || r.model.weights->plain())) {
-    r.model.weights = served_weights(*weights, dtypes::bf16);
-    given.push_back(fmt::format("blocks' weights in {}", weights->name()));
+    r.model.weights = weights;
+    const bool all_blocks = (*weights)[Component::mlp] == (*weights)[Component::experts];
+    given.push_back(fmt::format("{} weights in {}", all_blocks ? "blocks'" : "experts'", said_weights(config)->name()));
   }
   for (const SaidOption& o : said_options(config, r.model, unknown)) {
     if (arguments.has(o.flag)) continue;
@@ -53,6 +54,22 @@ void give_said(Request& r, const VllmConfig& config, const Arguments& arguments,
   if (!given.empty()) notes.push_back(fmt::format("from the log: {}", fmt::join(given, ", ")));
   if (!unknown.empty())
     notes.push_back(fmt::format("the log says {}, which the prediction leaves out", fmt::join(unknown, ", ")));
+}
+
+/// Ranks of the log beside those of tensor parallelism, which may be given.
+void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& notes) {
+  std::vector<std::string> unknown;
+  const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
+  if (!unknown.empty())
+    notes.push_back(fmt::format("the log says {}, which do not divide the model: the prediction leaves them out",
+                                fmt::join(unknown, ", ")));
+  if (of_log == r.layout) return;
+  r.layout = of_log;
+  std::string text = fmt::format("{} data-parallel ranks", of_log.dp);
+  if (r.model.arch.has_experts())
+    text += fmt::format(", {} over {} ranks", of_log.ep > 1 ? "experts divided" : "the width of every expert cut",
+                        ranks(of_log, of_log.ep > 1 ? Group::expert : Group::expert_tensor));
+  notes.push_back("from the log: " + text);
 }
 
 /// The model that is given, or that the log names and a preset is; absent: neither.
@@ -94,6 +111,7 @@ Request request_of(ModelCard model, const MemoryLog& log, const Arguments& argum
         "it out");
   if (log.vllm.config.utilization) r.plan.memory_utilization = *log.vllm.config.utilization;
   check(r, parts);
+  if ((parts & part::inference) != 0) give_ranks(r, log.vllm.config, notes);
   return r;
 }
 

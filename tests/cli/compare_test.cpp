@@ -108,3 +108,15 @@ TEST_CASE("what cannot be compared is refused", "[compare][cli]") {
   CHECK(refused("compare " + none + " " + none) ==
         "llmcalc: " + none + " has no plan to compare; search with more GPUs, or other options\n");
 }
+
+TEST_CASE("weights of training are named in the format that they are held in", "[compare][cli]") {
+  const std::string narrow = " --precision fp8";
+  const json::Value fp8 = test::ask(plan + narrow), bf16 = test::ask(plan);
+  CHECK(fp8["memory"]["weights_bytes"] == bf16["memory"]["weights_bytes"]);
+  CHECK(fp8["inputs"]["weight_precision"] == "bf16");
+  CHECK(test::ask(std::string(plan) + " --weight-precision fp32")["inputs"]["weight_precision"] == "fp32");
+  const test::Ran r = test::llmcalc("compare --of '" + std::string(plan) + "' --vs '--precision fp8'");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("precision bf16 and fp8") != std::string::npos);
+  CHECK(r.out.find("weight_precision") == std::string::npos);
+}

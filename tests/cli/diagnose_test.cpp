@@ -114,6 +114,54 @@ TEST_CASE("quantised blocks leave embedding and head in 16 bits", "[diagnose][cl
   check_sums(report);
 }
 
+TEST_CASE("weights of gpt-oss are those that a server of it has, padded as on the device", "[diagnose][cli]") {
+  const std::string log = log_file(
+      "gpt-oss.log",
+      "INFO [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='openai/gpt-oss-120b', "
+      "dtype=torch.bfloat16, max_seq_len=131072, tensor_parallel_size=1, quantization=mxfp4, kv_cache_dtype=auto\n"
+      "INFO [gpu_model_runner.py:2602] Model loading took 65.97 GiB and 5.1 seconds\n");
+  for (const char* hardware : {"a100-sxm-80gb", "b200-sxm-180gb"}) {
+    INFO(hardware);
+    const json::Value report = test::ask("diagnose " + log + " --hardware " + hardware);
+    const json::Value served = test::ask(
+        "serve gpt-oss-120b --users 1 --prompt 100 --generate 10 --weight-precision "
+        "experts=mxfp4 --software vllm --hardware " +
+        std::string(hardware))["engine_memory"];
+    const Count padding = served["padding_bytes"];
+    CHECK(padding > Count{5} << 30);
+    CHECK(line_of(report, "weights")["predicted_bytes"] == served["weights_bytes"].get<Count>() + padding);
+    CHECK_THAT(notes_of(report), Contains("experts' weights in mxfp4"));
+  }
+}
+
+TEST_CASE("a server's data-parallel ranks hold a part of the experts each", "[diagnose][cli]") {
+  const auto report = [](const std::string& ranks) {
+    const std::string log = log_file(
+        "data-parallel.log",
+        "(APIServer pid=1) INFO [utils.py:233] non-default args: {'model': 'deepseek-ai/DeepSeek-V3', " + ranks +
+            "'kv_cache_dtype': 'fp8'}\n"
+            "(EngineCore_DP3 pid=88) INFO [core.py:105] Initializing a V1 LLM engine (v0.19.0) with config: "
+            "model='deepseek-ai/DeepSeek-V3', dtype=torch.bfloat16, max_seq_len=32768, tensor_parallel_size=1, "
+            "quantization=fp8, kv_cache_dtype=fp8\n"
+            "(EngineCore_DP3 pid=88) INFO [gpu_model_runner.py:4556] Model loading took 97.54 GiB memory\n"
+            "(EngineCore_DP3 pid=88) INFO [gpu_worker.py:436] Available KV cache memory: 22.10 GiB\n"
+            "(EngineCore_DP3 pid=88) INFO [kv_cache_utils.py:1319] GPU KV cache size: 676,160 tokens\n"
+            "(EngineCore_DP0 pid=85) INFO [kv_cache_utils.py:1319] GPU KV cache size: 670,080 tokens\n");
+    return test::ask("diagnose " + log);
+  };
+  const auto weights = [](const json::Value& of) { return line_of(of, "weights")["predicted_bytes"].get<Count>(); };
+  const json::Value whole = report(""), cut = report("'data_parallel_size': 8, "),
+                    divided = report("'data_parallel_size': 8, 'enable_expert_parallel': True, ");
+  // 58 layers of 256 experts of three matrices of 7168 x 2048, a byte each: a rank holds an eighth of them
+  const Count experts = Count{58} * 256 * 3 * 7168 * 2048;
+  CHECK(weights(divided) == weights(whole) - experts / 8 * 7);
+  CHECK(weights(cut) == weights(divided));  // an eighth of every expert is as much as every eighth expert
+  CHECK_THAT(notes_of(divided), Contains("from the log: 8 data-parallel ranks, experts divided over 8 ranks"));
+  CHECK_THAT(notes_of(cut), Contains("the width of every expert cut over 8 ranks"));
+  CHECK(divided["diagnosis"]["cache_tokens"] == 676160);
+  CHECK(line_of(divided, "kv_cache")["predicted_bytes"] == Count{676160} * 61 * 576);
+}
+
 TEST_CASE("a failure says what was asked for, what was free, what is lost and what helps", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "out-of-memory.log");
   check_sums(report);
@@ -137,6 +185,11 @@ TEST_CASE("slack above what was asked for wants expandable segments", "[diagnose
   CHECK_THAT(verdict_of(report), Contains("expandable_segments:True: more is unallocated than was asked for"));
   CHECK(line_of(report, "outside")["derived"] == true);
   check_sums(report);
+  CHECK_THAT(verdict_of(report), Contains("PYTORCH_CUDA_ALLOC_CONF"));
+  std::string hip = text;
+  hip.replace(0, 4, "HIP");
+  CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("hip.log", hip))),
+             Contains("PYTORCH_HIP_ALLOC_CONF=expandable_segments:True") && !Contains("CUDA_ALLOC"));
   const test::Ran piped = test::llmcalc("diagnose - --json", {.streams = "<" + test::scratch() + "/slack.log"});
   CHECK(piped.code == 0);
   CHECK(json::parse(piped.out, "report")["inputs"]["log"] == "standard input");

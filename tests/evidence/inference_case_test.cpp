@@ -363,7 +363,11 @@ TEST_CASE("an engine is told by its name, with its version", "[inference-case]")
   CHECK(engine_name("Transformers NeuronX (Neuron 2.18.0)", "").name == "transformers-neuronx");
   CHECK(engine_name("HF Transformers 4.46 + FlashAttention 2.5.8", "").version == "4.46");
   CHECK(engine_name("vLLM 0.6.3", "max_model_len=4096 enforce_eager=True").eager);
-  CHECK_FALSE(engine_name("vLLM 0.6.3", "enforce_eager=False").eager);
+  for (const char* eager : {"enforce eager", "--enforce-eager", "enforce_eager: true", "eager mode", "CUDA graphs off"})
+    CHECK(engine_name("vLLM 0.6.3", eager).eager);
+  CHECK(engine_name("vLLM 0.11.0 (enforce-eager)", "").eager);
+  for (const char* recorded : {"enforce_eager=False", "enforce eager off", "no enforce-eager", "CUDA graphs on"})
+    CHECK_FALSE(engine_name("vLLM 0.6.3", recorded).eager);
   CHECK_FALSE(engine_name("Wonder Engine 3", "").known);
 }
 

@@ -11,6 +11,7 @@
 
 using namespace llmcalc;
 using namespace llmcalc::test;
+using Catch::Contains;
 
 namespace {
 
@@ -91,6 +92,12 @@ TEST_CASE("formats of activations and of the cache are told by all their names",
   CHECK(products("bf16", "8-bit") == "int8");
   CHECK(products("W4A8 (fp8 act)", "not stated") == "fp8");
   CHECK(products("bf16", "auto") == "bf16");
+  for (const char* said : {"f32", "fp32", "float32", "F32"}) {
+    INFO(said);
+    CHECK(products("q8_0", said) == "fp32");
+    CHECK_FALSE(formats_of("q8_0", "f32", said, dtypes::bf16).weighty);
+    CHECK(formats_of(said, "f32", said, dtypes::bf16).weights[Component::mlp] == dtypes::fp32);
+  }
   const auto cache = [](const char* said) {
     const FormatsSaid f = formats_of("bf16", said, "bf16", dtypes::bf16);
     CHECK_FALSE(f.weighty);
@@ -101,6 +108,13 @@ TEST_CASE("formats of activations and of the cache are told by all their names",
   CHECK(cache("e5m2") == "fp8");
   CHECK(cache("8-bit") == "int8");
   CHECK(cache("KV8") == "int8");
+}
+
+TEST_CASE("a vocabulary that a row of inference does not state is an assumed input", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  CHECK_FALSE(read(row).input_assumed);
+  row.model.vocab = std::nullopt;
+  CHECK(read(row).input_assumed);
 }
 
 TEST_CASE("a checkpoint's name tells the format where the row leaves it open", "[inference-reading]") {
@@ -239,4 +253,68 @@ TEST_CASE("notes of inference that deny something do not say it", "[inference-re
   }
   row.notes = "with speculative decoding";
   CHECK(read(row).skip == "decoding is speculative");
+}
+
+TEST_CASE("work beside plain decoding skips a row, wherever the row tells it", "[inference-reading]") {
+  const auto skipped = [](const std::string& engine, const std::string& notes) {
+    InferenceRow row = llama_row();
+    if (!engine.empty()) row.engine = engine;
+    row.notes = notes;
+    INFO(engine << notes);
+    CHECK(read(row).skip != "");
+    return read(row).skip;
+  };
+  for (const char* note :
+       {"MTP enabled", "with MTP-3", "MTP=3", "nextn=3", "NextN speculative", "spec decode", "lookahead decoding",
+        "n-gram prompt lookup", "no chunked prefill, MTP on", "num_speculative_tokens: 3", "acceptance length 2.4"})
+    CHECK(skipped("", note) == "decoding is speculative");
+  for (const char* engine : {"TensorRT-LLM 1.2 (MTP=3)", "SGLang 0.5.9 (MTP on)"})
+    CHECK(skipped(engine, "") == "decoding is speculative");
+  for (const char* note : {"disaggregated prefill and decode, 4P4D", "PD disaggregation", "1P1D"})
+    CHECK_THAT(skipped("", note), Contains("devices of their own"));
+  for (const char* note : {"CPU offload of 20 GB", "--cpu-offload-gb 20", "experts offloaded to the CPU"})
+    CHECK_THAT(skipped("", note), Contains("on the host"));
+  for (const char* note : {"prompts cached, 100 % prefix hit", "prefix caching on, 90 % shared", "cache hit rate 0.7"})
+    CHECK_THAT(skipped("", note), Contains("cached_context"));
+}
+
+TEST_CASE("a row that denies work beside plain decoding is predicted", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  for (const char* note :
+       {"no MTP", "MTP disabled", "MTP: off", "MTP=0", "Runs that look like MTP were left out.",
+        "without speculative decoding", "speculation off", "MTP modules were not loaded", "num_speculative_tokens=0",
+        "prefix caching off", "prefix caching on", "0 % prefix hit", "prefix cache hit rate: 0.0 %", "no shared prefix",
+        "cpu_offload_gb=0 max_num_seqs=256", "CPU offload of 0 GB", "all layers offloaded to the GPU",
+        "not disaggregated", "non-disaggregated"}) {
+    INFO(note);
+    row.notes = note;
+    CHECK(read(row).skip == "");
+  }
+  row.notes = "100 % prefix hit";
+  row.batch.cached_context = 512;
+  CHECK(read(row).skip == "");  // it says how many tokens
+}
+
+TEST_CASE("keys that are not known tell of work beside plain decoding", "[inference-reading]") {
+  const auto with = [](const std::string& key) {
+    return read(row_of("vllm", R"({"batch": 1, "kind": "static", "input_len": 128, "output_len": 128, )" + key + "}",
+                       R"({"tpot_ms": 20})"));
+  };
+  for (const char* key : {R"("mtp": 3)", R"("speculative": "MTP 3 tokens")", R"("num_speculative_tokens": 3)",
+                          R"("speculative_config": {"method": "eagle3"})"}) {
+    INFO(key);
+    CHECK(with(key).skip == "decoding is speculative");
+  }
+  CHECK_THAT(with(R"("cpu_offload_gb": 20)").skip, Contains("on the host"));
+  CHECK_THAT(with(R"("prefix_hit_rate": 0.9)").skip, Contains("cached_context"));
+  for (const char* key : {R"("mtp": false)", R"("mtp": 0)", R"("speculative": null)", R"("speculative": "none")",
+                          R"("cpu_offload_gb": 0)", R"("prefix_hit_rate": 0.0)"}) {
+    INFO(key);
+    CHECK(with(key).skip == "");
+  }
+  const std::string file = R"([{"id": "i", "model": {"arch": {"layers": 2, "hidden": 64, "heads": 2}}, "mtp": 1,
+    "hardware": {"accelerator": "L40S", "count": 1, "mtp_of_tomorrow": 1}, "measured": {}}])";
+  CHECK(read_measurements(file, "f").unknown_keys == std::vector<std::string>{"hardware.mtp_of_tomorrow"});
+  CHECK(with(R"("enforce_eager": true)").engine.eager);
+  CHECK_FALSE(with(R"("enforce_eager": false)").engine.eager);
 }

@@ -369,3 +369,64 @@ TEST_CASE("a server's configuration says options of a plan", "[memory_log]") {
   said_options(c, llama, unknown);
   CHECK(unknown.back() == "quantization=experimental");
 }
+
+TEST_CASE("a log of several engines is read for the one whose memory comes first", "[memory_log]") {
+  const std::string text =
+      "(EngineCore_DP3 pid=88) INFO [gpu_model_runner.py:1] Model loading took 97.54 GiB memory and 121.4 seconds\n"
+      "(EngineCore_DP0 pid=85) INFO [gpu_model_runner.py:1] Model loading took 97.50 GiB memory and 121.4 seconds\n"
+      "(EngineCore_DP3 pid=88) INFO [gpu_worker.py:436] Available KV cache memory: 22.10 GiB\n"
+      "(EngineCore_DP3 pid=88) INFO [kv_cache_utils.py:1] GPU KV cache size: 676,160 tokens\n"
+      "(EngineCore_DP0 pid=85) INFO [gpu_worker.py:436] Available KV cache memory: 21.90 GiB\n"
+      "(EngineCore_DP0 pid=85) INFO [kv_cache_utils.py:1] GPU KV cache size: 670,080 tokens\n"
+      "(EngineCore_DP0 pid=85) INFO [kv_cache_utils.py:1] Maximum concurrency for 32,768 tokens per request: 20.45x\n";
+  const VllmStart s = read(text).vllm;
+  CHECK(gib_of(s.memory.weights) == Approx(97.54));
+  CHECK(gib_of(s.memory.kv_cache) == Approx(22.10));
+  CHECK(s.cache_tokens() == 676160);
+  CHECK_FALSE(s.concurrency);
+  CHECK(s.config.max_model_len == 32768);
+  // Workers of several ranks speak for the engine whose number they have; without one it is the only engine.
+  for (const char* worker : {"(Worker_DP1_TP0 pid=30)", "(Worker_TP0 pid=30)"}) {
+    const std::string ranks = std::string(worker) + " INFO Available KV cache memory: 10.00 GiB\n" +
+                              "(EngineCore_DP1 pid=21) INFO GPU KV cache size: 1,000 tokens\n";
+    CHECK(read(ranks).vllm.cache_tokens() == 1000);
+  }
+}
+
+TEST_CASE("data-parallel ranks of a server hold experts together", "[memory_log]") {
+  const Arch deepseek = load_model("deepseek-v3").arch, llama = load_model("llama-3.1-8b").arch;
+  std::vector<std::string> unknown;
+  const auto laid_out = [&](const VllmConfig& c, const Arch& arch, Count tp) {
+    Layout l;
+    l.tp = tp;
+    return served_layout(c, arch, l, unknown);
+  };
+  const Layout experts = laid_out({.data_parallel = 8, .expert_parallel = true}, deepseek, 1);
+  CHECK((experts.dp == 8 && experts.ep == 8 && ranks(experts, Group::expert_tensor) == 1));
+  const Layout both = laid_out({.data_parallel = 4, .expert_parallel = true}, deepseek, 2);
+  CHECK((both.ep == 8 && ranks(both, Group::expert_tensor) == 1));
+  const Layout widths = laid_out({.data_parallel = 4}, deepseek, 2);
+  CHECK((widths.ep == 1 && ranks(widths, Group::expert_tensor) == 8));
+  CHECK(laid_out({}, deepseek, 8) == Layout{.tp = 8});
+  const Layout dense = laid_out({.data_parallel = 4, .expert_parallel = true}, llama, 1);
+  CHECK((dense.dp == 4 && dense.ep == 1));
+  CHECK(unknown.empty());
+  CHECK(laid_out({.data_parallel = 7, .expert_parallel = true}, deepseek, 1) == Layout{});
+  CHECK(unknown.size() == 1);
+}
+
+TEST_CASE("mxfp4 of a server is the experts' format alone", "[memory_log]") {
+  const WeightFormats w = *served_weights(VllmConfig{.quantization = "mxfp4"}, dtypes::bf16);
+  CHECK(w[Component::experts].name() == "mxfp4");
+  for (const Component c : {Component::attention, Component::mlp, Component::lm_head, Component::router})
+    CHECK(w[c] == dtypes::bf16);
+  CHECK_FALSE(served_weights(VllmConfig{}, dtypes::bf16));
+  CHECK((*served_weights(VllmConfig{.quantization = "awq"}, dtypes::bf16))[Component::attention].name() == "awq");
+}
+
+TEST_CASE("a message names the variable of its allocator", "[memory_log]") {
+  CHECK(message(new_message).variable == "PYTORCH_CUDA_ALLOC_CONF");
+  CHECK(message(replaced(new_message, "CUDA out of", "HIP out of")).variable == "PYTORCH_HIP_ALLOC_CONF");
+  for (const char* named : {"PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+    CHECK(message(new_message + "try setting " + named + "=expandable_segments:True").variable == named);
+}

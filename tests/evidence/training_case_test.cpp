@@ -694,7 +694,7 @@ TEST_CASE("no number in a row, however large, ends in anything but a case or a r
     TrainingRow changed = row;
     changed.parallelism.*key = huge;
     changed.hardware.count = mul(huge, key == &TrainingParallelism::dp ? 1 : 32);
-    changed.model.moe = MoeRow{huge, 2, 100, 0, 0, 1, {}};
+    changed.model.moe = MoeRow{huge, 2, 100, {}, 0, 0, 1, {}};
     CHECK(skipped(changed));
   }
   TrainingRow many = row;
@@ -706,6 +706,6 @@ TEST_CASE("no number in a row, however large, ends in anything but a case or a r
   few.hardware.count = 64;
   CHECK(training_case(few, devices_once()).skip == "24 layers are fewer than the pipeline's chunks");
   TrainingRow no_experts = row;
-  no_experts.model.moe = MoeRow{8, 2, 100, 0, 24, 1, {}};
+  no_experts.model.moe = MoeRow{8, 2, 100, {}, 0, 24, 1, {}};
   CHECK(training_case(no_experts, devices_once()).skip == "no layer has experts");
 }

@@ -15,15 +15,15 @@ TEST_CASE("a word is found whole", "[words]") {
 }
 
 TEST_CASE("a word that its clause denies is not said", "[words]") {
-  for (const char* denied :
-       {"no LoRA", "not trained with LoRA", "without any LoRA", "LoRA off", "LoRA: none", "LoRA adapters disabled",
-        "LoRA was not used", "faster than LoRA", "unlike LoRA", "compared with LoRA"}) {
+  for (const char* denied : {"no LoRA", "not trained with LoRA", "without any LoRA", "LoRA off", "LoRA: none",
+                             "LoRA adapters disabled", "LoRA was not used", "faster than LoRA", "unlike LoRA",
+                             "compared with LoRA", "runs with LoRA were left out", "LoRA=0", "LoRA layers: 0.0"}) {
     INFO(denied);
     CHECK(Words(denied).denies("lora"));
   }
   for (const char* said :
        {"no dropout, LoRA", "no dropout and LoRA", "no dropout with LoRA", "LoRA (no bias)", "LoRA without dropout",
-        "LoRA; speculation off", "LoRA not merged", "no adapters at first; then LoRA"}) {
+        "LoRA; speculation off", "LoRA not merged", "LoRA 0.5", "no adapters at first; then LoRA"}) {
     INFO(said);
     CHECK(Words(said).affirms("lora"));
   }
