@@ -76,9 +76,10 @@ using GoesOn = std::function<bool(Count, Count)>;
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on);
 
-/// The long run of such traffic by queueing theory; what the cache had of prompts is taken from the run.
+/// The long run of such traffic by queueing theory. What the cache had of prompts is taken from the run; of sessions,
+/// whose tokens leave the cache the sooner the more come, its share at capacity from `cached_at_capacity`.
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
-                            const Served& served);
+                            const Served& served, std::optional<double> cached_at_capacity);
 
 /// Whether some requests belong to a session.
 bool has_sessions(const std::vector<ServerRequest>& all);
@@ -98,7 +99,8 @@ struct ServingCapacity {
   Count requests = 0;
   Seconds time{};
   double parts = 1;
-  double overloaded = 0;  ///< requests per second that all of them answer while half more come
+  double overloaded = 0;           ///< requests per second that all of them answer while half more come
+  std::optional<double> cached{};  ///< of sessions: the share of prompts' tokens in the cache when that many come
   double rate() const { return parts * static_cast<double>(requests) / time.value; }
   /// Whether a queue changes what is answered, by more than the two are measured within.
   bool depends_on_queue() const;

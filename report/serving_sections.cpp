@@ -166,6 +166,12 @@ std::optional<WholeRun> whole_run(const Request& r) {
   return all;
 }
 
+SteadyState steady_state_of(const WholeRun& w) {
+  std::optional<double> cached;
+  if (has_sessions(w.traffic.requests.requests)) cached = measured_capacity(w.request, w.engine, w.traffic).cached;
+  return steady_state_of(w.request, w.engine, w.traffic, w.served, cached);
+}
+
 Section served_section(const Request& r) {
   const std::optional<WholeRun> w = whole_run(r);
   if (!w) return {};
@@ -176,7 +182,7 @@ Section served_section(const Request& r) {
 Section long_run_section(const Request& r) {
   const std::optional<WholeRun> w = whole_run(r);
   if (!w || !why_no_long_run(w->request, w->engine).empty()) return {};
-  return steady_state_section(w->request, steady_state_of(w->request, w->engine, w->traffic, w->served));
+  return steady_state_section(w->request, steady_state_of(*w));
 }
 
 }  // namespace llmcalc

@@ -83,7 +83,7 @@ Formula adapters_of_engine(S s) {
 
 /// The run behind the rows of "serving" and "steady_state", which exist only where there is one.
 WholeRun run_of(S s) { return *whole_run(s.request()); }
-SteadyState long_run_of(const WholeRun& w) { return steady_state_of(w.request, w.engine, w.traffic, w.served); }
+SteadyState long_run_of(const WholeRun& w) { return steady_state_of(w); }
 
 Formula measured_most(S s) {
   const WholeRun w = run_of(s);
