@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::array not_searched_of_serving{
     "pipelines over faster links than PCI Express",
+    "tensor-parallel attention with experts whole (--tp N --ep N --etp 1 --sp)",
     "engines for prompts and answers apart", "other formats of weights and cache", "other limits of a pass"};
 
 std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }

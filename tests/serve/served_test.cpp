@@ -137,6 +137,16 @@ TEST_CASE("The last sample ends with the run, and padding answers nothing", "[se
   CHECK(tokens == Approx(52));
 }
 
+TEST_CASE("Of a fixed batch what is answered is in progress no more", "[serve][served]") {
+  RequestTraffic t{.requests = {request(10, 50), request(10, 2), request(10, 9), request(10, 30)}, .users = 2};
+  const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
+  const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);
+  double latencies = 0;
+  for (const Answer& a : run.answers) latencies += seconds(a.last - a.sent).value;
+  CHECK(seconds(run.presence).value == Approx(latencies));
+  for (const Sample& s : run.timeline.samples()) CHECK(s.in_progress + s.waiting <= 2 + 1e-9);
+}
+
 TEST_CASE("Whoever watches can stop a run, and has what is known by then", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20'000, request(10, 2)), .users = 4};
   const ServerWatch watch{.goes_on = [](Count answered, Count all) { return answered < all / 2; }};
