@@ -23,6 +23,8 @@ struct ServingEngine {
 };
 /// Precondition: the request passed check_serving().
 ServingEngine serving_engine(const Request& r);
+/// The same without times: what it holds, and of what sequences its cache has room for.
+ServingEngine serving_room(const Request& r);
 /// The limits of its passes: as asked for, else the engine's own.
 EngineLimits serving_limits(const Request& r);
 /// Fills in the prompt's default: 2048 tokens, fewer where the context ends before the answer, or the last turn, does.
