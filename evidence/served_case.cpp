@@ -64,7 +64,7 @@ ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, co
   PassTimes times = pass_times(c.arch, c.plan, c.layout, cluster, {.most_rows = c.limits.pass_tokens});
   times.request = ticks(request);
   const ServerRun run = serve(fleet, times, traffic);
-  const Served s = served(run, traffic.requests, 1);
+  const Served s = served(run, traffic, 1);
   ServedTimes t;
   t.first_token = s.first_token;
   t.per_token = s.per_token;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "calc/parameters.hpp"
+#include "evidence/engine_memory_table.hpp"
 #include "report/options.hpp"
 #include "report/sections.hpp"
+#include "report/serving.hpp"
 #include "report/software.hpp"
 #include "text/error.hpp"
 
@@ -63,16 +66,66 @@ std::vector<Request> in_formats(const Request& r) {
   return all;
 }
 
+/// Whether an engine is known that would serve it: it bounds what a pass computes, runs its largest pass when it
+/// starts, and gives the cache what that leaves. Else a prompt is one pass, whatever its length.
+bool has_engine(const Request& r) {
+  return r.engine && r.engine->inference && r.plan.kv_cache && !r.model.arch.is_encoder_decoder();
+}
+
+/// Blocks of the cache for one sequence of a batch: an engine's micro-batches share out both.
+SchedulerRules of_one(const SchedulerRules& rules, Count batch, Count parts) {
+  SchedulerRules one = rules;
+  one.blocks /= ceil_div(batch, parts);
+  return one;
+}
+
+/// What the engine that 'serve' simulates holds of the request's sequences.
+struct EngineRoom {
+  ServingEngine engine;
+  Count parts = 1;  ///< micro-batches that share a batch
+  explicit EngineRoom(const Request& r) : engine(serving_room(r)), parts(engine.rules.ranks / replicas(r.layout)) {}
+
+  Count longest(const Request& r) const {
+    if (engine.memory.kv_cache <= Bytes()) return 0;
+    return longest_sequence(of_one(engine.rules.scheduler, r.plan.batch, parts), r.model.arch.local.reach);
+  }
+  Count most(const Request& r) const {
+    SchedulerRules any = engine.rules.scheduler;
+    any.sequences = any.blocks;
+    return mul(most_sequences(any, r.model.arch.local.reach, add(r.plan.prompt, r.plan.generate), 0), parts);
+  }
+  /// Of the device, with the cache of the plan's sequences: in whole blocks, where there is one.
+  Bytes peak(const Request& r) const {
+    const EngineMemory& m = engine.memory;
+    return m.granted - m.kv_cache + cache(r);
+  }
+
+ private:
+  Bytes cache(const Request& r) const {
+    const SchedulerRules& rules = engine.rules.scheduler;
+    const Count of_one = blocks_of(rules, r.model.arch.local.reach, add(r.plan.prompt, r.plan.generate));
+    if (rules.blocks <= 0) return inference_memory(r.model.arch, r.plan, r.layout).kv_cache;
+    const double share = real(mul(of_one, r.plan.batch)) / real(mul(rules.blocks, parts));
+    return Bytes(std::llround(share * real(engine.memory.kv_cache.value)));
+  }
+};
+
 /// The row of a request but for what depends on its time.
 FitRow row_of_memory(const Request& r) {
-  const Device& device = r.hardware->cluster.device;
   FitRow row{.model = r.model.name,
              .parameters = parameters(r.model.arch).total,
              .weights = r.plan.weight_precision,
              .precision = r.plan.precision,
              .tokens = add(r.plan.prompt, r.plan.generate)};
+  if (has_engine(r)) {
+    const EngineRoom room(r);
+    row.peak = room.peak(r);
+    row.limits = {room.most(r), room.longest(r)};
+    row.fits = *row.limits.max_context >= row.tokens;
+    return row;
+  }
   row.peak = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r)).peak;
-  row.fits = real(row.peak.value) <= r.plan.memory_utilization * real(device.memory.value);
+  row.fits = row.peak <= memory_to_fit(r);
   return row;
 }
 
@@ -93,13 +146,18 @@ void add_speeds(FitRow& row, const Request& r) {
 }
 
 void add_limits(FitRow& row, const Request& r) {
-  row.limits = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
+  if (!has_engine(r)) row.limits = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
   if (!row.limits.max_batch) return;  // without a cache there are none
   const Count longest = std::max(r.model.arch.context, row.tokens);
   row.limits.max_context = std::min(row.limits.max_context.value_or(longest), longest);
 }
 
 }  // namespace
+
+Bytes memory_to_fit(const Request& r) {
+  const Bytes all = has_engine(r) ? visible_memory(*r.hardware) : r.hardware->cluster.device.memory;
+  return granted_memory(all, r.plan.memory_utilization);
+}
 
 Request request_to_fit(Request r, const FitQuestion& q) {
   const Count made_for = r.model.arch.context;
@@ -110,7 +168,8 @@ Request request_to_fit(Request r, const FitQuestion& q) {
   r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));
   r.given.push_back("--prompt");  // so that it stays when a format is settled
   if (!r.gave("--memory-utilization"))
-    r.plan.memory_utilization = r.hardware->usable > 0 ? std::min(usual_fit, r.hardware->usable) : usual_fit;
+    r.plan.memory_utilization =
+        r.hardware->usable > 0 && !has_engine(r) ? std::min(usual_fit, r.hardware->usable) : usual_fit;
   check(r);
   return r;
 }

@@ -18,7 +18,9 @@ struct FitQuestion {
   bool all_formats = false;        ///< a row for every format that fits, instead of the widest one alone
 };
 
-/// A model in one weight format, under a plan: a batch of sequences of prompt + generate tokens.
+/// A model in one weight format, under a plan: a batch of sequences of prompt + generate tokens. Memory and limits are
+/// those of the engine that `serve` simulates: prompts are computed in chunks of at most a pass, so that what a pass
+/// holds does not grow with them. Without a known engine, or without a KV cache, a prompt is one pass, as in `infer`.
 struct FitRow {
   std::string model;
   Count parameters = 0;
@@ -45,6 +47,9 @@ struct ModelFit {
 /// question's length, else of the request's, at most of the model's context. Throws InputError where check() does, and
 /// where the model was made for fewer tokens than the question asks.
 Request request_to_fit(Request r, const FitQuestion& q);
+
+/// What it may fill of a device: of what an engine sees where one is known (`serve` grants as much), else of all.
+Bytes memory_to_fit(const Request& r);
 
 /// The rows of a settled request's model: in the formats of the request, else in each that its engine usually runs.
 ModelFit model_fit(const Request& r, const FitQuestion& q);

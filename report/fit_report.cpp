@@ -100,8 +100,7 @@ Count parameters_of(const ModelFit& m) {
 /// "72.0 GiB, 90 % of the memory": what fits is held against.
 std::string room_of(const Request& r) {
   const double share = r.plan.memory_utilization;
-  return fmt::format("{}, {:g} % of the memory",
-                     human_text(Quantity(share * real(r.hardware->cluster.device.memory.value)), Unit::bytes),
+  return fmt::format("{}, {:g} % of the memory", human_text(Quantity(memory_to_fit(r).value), Unit::bytes),
                      100 * share);
 }
 

@@ -92,6 +92,8 @@ constexpr std::array objects{
 
 /// Numbers of a served run that no formula gives.
 constexpr std::array served_numbers{
+    Table{"counted_requests", "answers that rates are made of: of users those while all ask, else all"},
+    Table{"counted_s", "the time in which these came [s]"},
     Table{"throughput_in_tok_s", "tokens of prompts per second"},
     Table{"throughput_out_tok_s", "answered tokens per second"},
     Table{"throughput_req_s", "answered requests per second"},

@@ -23,6 +23,8 @@ struct ServingEngine {
 };
 /// Precondition: the request passed check_serving().
 ServingEngine serving_engine(const Request& r);
+/// The same without times: what it holds, and of what sequences its cache has room for.
+ServingEngine serving_room(const Request& r);
 /// The limits of its passes: as asked for, else the engine's own.
 EngineLimits serving_limits(const Request& r);
 /// Fills in the prompt's default: 2048 tokens, fewer where the context ends before the answer, or the last turn, does.
@@ -76,9 +78,10 @@ using GoesOn = std::function<bool(Count, Count)>;
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on);
 
-/// The long run of such traffic by queueing theory; what the cache had of prompts is taken from the run.
+/// The long run of such traffic by queueing theory. What the cache had of prompts is taken from the run; of sessions,
+/// whose tokens leave the cache the sooner the more come, its share at capacity from `cached_at_capacity`.
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
-                            const Served& served);
+                            const Served& served, std::optional<double> cached_at_capacity);
 
 /// Whether some requests belong to a session.
 bool has_sessions(const std::vector<ServerRequest>& all);
@@ -98,7 +101,8 @@ struct ServingCapacity {
   Count requests = 0;
   Seconds time{};
   double parts = 1;
-  double overloaded = 0;  ///< requests per second that all of them answer while half more come
+  double overloaded = 0;           ///< requests per second that all of them answer while half more come
+  std::optional<double> cached{};  ///< of sessions: the share of prompts' tokens in the cache when that many come
   double rate() const { return parts * static_cast<double>(requests) / time.value; }
   /// Whether a queue changes what is answered, by more than the two are measured within.
   bool depends_on_queue() const;

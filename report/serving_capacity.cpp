@@ -100,6 +100,12 @@ class CapacityTrial {
     const ServerRun r = run(rate, tell(rate));
     return queue_growth(r) > 0 || (sessions_ && long_queue(r) > 0);
   }
+  /// Of sessions, the share of prompts' tokens that are in the cache at a rate.
+  std::optional<double> cached(double rate) const {
+    if (!sessions_) return std::nullopt;
+    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, tell(rate));
+    return served_of(part_.request, more, plain_run(part_.request, engine_, more)).cached;
+  }
   /// The most rate at which none does, between one of those and one at which it does.
   ServingCapacity between(double low, double high) const {
     while (high > capacity_step * low) {
@@ -157,6 +163,7 @@ ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, cons
   else if (!trial.grows(above * rate))
     most = trial.between(above * rate, beyond * rate);
   most.overloaded = full.rate();
+  most.cached = trial.cached(most.rate() / most.parts);
   return most;
 }
 

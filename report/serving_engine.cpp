@@ -107,8 +107,9 @@ EngineLimits serving_limits(const Request& r) {
   return l;
 }
 
-ServingEngine serving_engine(const Request& r) {
-  const std::optional<ModelCard> draft = draft_of(r);
+namespace {
+
+ServingEngine without_times(const Request& r, const std::optional<ModelCard>& draft) {
   ServingEngine e;
   e.limits = serving_limits(r);
   const Bytes granted = granted_memory(visible_memory(*r.hardware), r.plan.memory_utilization);
@@ -117,6 +118,16 @@ ServingEngine serving_engine(const Request& r) {
   e.rules = with_micro_batches({.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)}, reach,
                                ranks(r.layout, Group::pipeline), usual_tokens(r));
   e.longest = longest_sequence(e.rules.scheduler, reach);
+  return e;
+}
+
+}  // namespace
+
+ServingEngine serving_room(const Request& r) { return without_times(r, draft_of(r)); }
+
+ServingEngine serving_engine(const Request& r) {
+  const std::optional<ModelCard> draft = draft_of(r);
+  ServingEngine e = without_times(r, draft);
   if (!holds_a_request(r, e)) return e;
   e.times = times_of(r, e.limits, draft);
   e.times.moved_block = moved_block_time(r, e);

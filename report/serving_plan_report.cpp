@@ -19,9 +19,10 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array not_searched_of_serving{"pipelines over faster links than PCI Express",
-                                             "engines for prompts and answers apart",
-                                             "other formats of weights and cache", "other limits of a pass"};
+constexpr std::array not_searched_of_serving{
+    "pipelines over faster links than PCI Express",
+    "tensor-parallel attention with experts whole (--tp N --ep N --etp 1 --sp)",
+    "engines for prompts and answers apart", "other formats of weights and cache", "other limits of a pass"};
 
 std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 
@@ -55,7 +56,7 @@ std::string serve_command(const ServingOffer& o) {
   add_ranks("--pp", ranks(l, Group::pipeline));
   add_ranks("--dp", replicas(l));
   add_ranks("--ep", ranks(l, Group::expert));
-  if (o.engines > 1) s += fmt::format(" --replicas {} --router least-loaded", o.engines);
+  if (o.engines > 1) s += fmt::format(" --replicas {} --router {}", o.engines, name(r.serving.routing));
   return s + given_text(r, {"--hardware", "--tp", "--pp", "--dp", "--ep", "--json", "--markdown"});
 }
 

@@ -251,7 +251,7 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   add_price_finding(report, r, run, s);
   report.sections = {serving_section(r, e, run, s, measured)};
   if (why_no_long_run(r, e).empty())
-    report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s)));
+    report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s, measured.cached)));
   report.sections.push_back(engine_memory_section(r, e, has_lengths_of_its_own(r) ? mean_tokens(traffic) : 0));
   if (r.engine) report.sections.push_back(inference_estimate_section(r));
   report.grids = {times_grid(s), timeline_grid(r, e, run)};

@@ -26,6 +26,8 @@ struct WholeRun {
 };
 /// Absent where the engine has no room.
 std::optional<WholeRun> whole_run(const Request& r);
+/// Its long run. With sessions the capacity is measured for it.
+SteadyState steady_state_of(const WholeRun& w);
 /// The section of a whole run of the request's traffic; without rows where the engine has no room.
 Section served_section(const Request& r);
 /// The section of its long run, the same.

@@ -70,7 +70,7 @@ Slo slo_of(const Request& r) {
 }
 
 Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run) {
-  return served(run, traffic.requests.requests, serving_engines(r), slo_of(r));
+  return served(run, traffic.requests, serving_engines(r), slo_of(r));
 }
 
 }  // namespace llmcalc

@@ -36,7 +36,9 @@ void add_rates(Section& s, const Request& r, const Served& of) {
   s.add("throughput_out_tok_s", "answers", of.token_rate, Unit::tokens_per_second,
         fmt::format("{} per GPU", human_text(of.token_rate / real(serving_gpus(r)), Unit::tokens_per_second)));
   s.add("throughput_req_s", "requests per second", of.request_rate, Unit::none,
-        fmt::format("{} in {}", of.requests, human_text(of.duration.value, Unit::seconds)));
+        fmt::format("{} in {}", of.counted.requests, human_text(of.counted.time.value, Unit::seconds)));
+  s.add("counted_requests", "", of.counted.requests);
+  s.add("counted_s", "", of.counted.time);
   s.add("requests", "", of.requests);
   s.add("duration_s", "", of.duration);
 }
@@ -49,14 +51,11 @@ void add_limits_of(Section& s, const Request& r, const Served& of) {
 }
 
 void add_load(Section& s, const Request& r, const ServingEngine& e, const ServingRun& run, const Served& of) {
-  double used = 0, time = 0;
-  for (const Sample& sample : run.run.timeline.samples()) {
-    used += sample.blocks_used * sample.length.value;
-    time += sample.length.value;
-  }
-  const double blocks = run.share * all_blocks(r, e);
+  const Seconds begin = of.counted.begin, time = of.counted.time;
+  const double blocks = run.share * all_blocks(r, e),
+               used = integral(run.run.timeline.samples(), begin, begin + time, &Sample::blocks_used);
   s.add("utilization", "busy", of.utilization, Unit::ratio, "of the time, a pass runs");
-  if (time > 0) s.add("kv_occupancy", "KV cache in use", used / time / blocks, Unit::ratio, "on average");
+  if (time.value > 0) s.add("kv_occupancy", "KV cache in use", used / time.value / blocks, Unit::ratio, "on average");
   s.add("kv_occupancy_max", "  at most", real(run.run.most_blocks) / real(e.rules.scheduler.blocks), Unit::ratio);
   if (of.cached > 0) s.add("prefix_hits", "prompts from the cache", of.cached, Unit::ratio);
   s.add("preemptions", "preemptions", of.preemptions);
@@ -167,6 +166,12 @@ std::optional<WholeRun> whole_run(const Request& r) {
   return all;
 }
 
+SteadyState steady_state_of(const WholeRun& w) {
+  std::optional<double> cached;
+  if (has_sessions(w.traffic.requests.requests)) cached = measured_capacity(w.request, w.engine, w.traffic).cached;
+  return steady_state_of(w.request, w.engine, w.traffic, w.served, cached);
+}
+
 Section served_section(const Request& r) {
   const std::optional<WholeRun> w = whole_run(r);
   if (!w) return {};
@@ -177,7 +182,7 @@ Section served_section(const Request& r) {
 Section long_run_section(const Request& r) {
   const std::optional<WholeRun> w = whole_run(r);
   if (!w || !why_no_long_run(w->request, w->engine).empty()) return {};
-  return steady_state_section(w->request, steady_state_of(w->request, w->engine, w->traffic, w->served));
+  return steady_state_section(w->request, steady_state_of(*w));
 }
 
 }  // namespace llmcalc

@@ -37,12 +37,25 @@ double promise(const ServingOffer& o) {
   return hourly_usd(o) / std::max(least, 1 - used);
 }
 
+/// The router of a plan: where turns or several prefixes find their tokens in the cache of the engine that had them
+/// before, the one that looks for it; else the one that keeps loads even. One prefix of all is soon in every cache.
+Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffic>& log) {
+  ChainId sessions = v.turns > 1 ? 1 : 0, prefixes = 0;
+  if (log)
+    for (const ServerRequest& q : log->requests.requests) {
+      if (q.session != no_chain) sessions = 1;
+      if (q.prefix != no_chain) prefixes = std::max(prefixes, q.prefix + 1);
+    }
+  return v.prefix_cache && (sessions > 0 || prefixes > 1) ? Routing::prefix_aware : Routing::least_loaded;
+}
+
 /// The whole server under the whole load. Of more engines than can be told apart only as many are simulated, with their
 /// share of the load: the router gives each as much.
 class WholeServer {
  public:
   explicit WholeServer(const ServingOffer& offer) : offer_(offer) {
     if (!offer.request.serving.log.empty()) log_ = serving_traffic(offer.request, offer.engine);
+    router_ = planned_router(offer.request.serving, log_);
   }
   /// Whether so many engines keep the limits and no queue grows.
   bool keeps(Count engines) const {
@@ -78,7 +91,7 @@ class WholeServer {
   double share(Count engines) const { return log_ ? 1 : real(std::min(engines, told_apart)) / real(engines); }
   Request part_of(Count engines) const {
     Request part = offer_.request;
-    part.serving.routing = Routing::least_loaded;
+    part.serving.routing = router_;
     part.serving.replicas = log_ ? engines : std::min(engines, told_apart);
     return share(engines) < 1 ? with_load(part, share(engines) * load_of(part)) : part;
   }
@@ -86,6 +99,7 @@ class WholeServer {
 
   const ServingOffer& offer_;
   std::optional<ServingTraffic> log_;
+  Routing router_;
 };
 
 /// Halves down to the fewest engines that keep the limits, between too few and as many as do.

@@ -81,10 +81,12 @@ std::string assumed_arrivals(const Request& r) {
 }
 
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
-                            const Served& served) {
+                            const Served& served, std::optional<double> cached_at_capacity) {
   const ServingInputs& v = r.serving;
   SteadyLoad load = mean_load(traffic);
-  load.cached = std::min(served.cached * load.prompt, load.prompt - 1);
+  const auto tokens = [&](double share) { return std::min(share * load.prompt, load.prompt - 1); };
+  load.cached = tokens(served.cached);
+  if (cached_at_capacity) load.cached_at_capacity = tokens(*cached_at_capacity);
   if (has_known_arrivals(v)) load.arrivals = v.arrival_variation * v.arrival_variation;
   const Fleet fleet = serving_fleet(r, e);
   if (v.users)

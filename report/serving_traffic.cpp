@@ -93,12 +93,21 @@ Count simulated_requests(const Request& r, const ServingEngine& e) {
   return std::clamp(static_cast<Count>(std::min(real(rounds) * in_progress, real(most))), usual, most);
 }
 
-/// Users begin one after another, over the time of a request, so that they do not stay in step.
+/// Users begin as if they had asked for long: each is at another moment of think time Z and request R, evenly spread.
+/// Who is in a request thinks behind its end; who thinks does so for as long as ever, since the time is exponential. So
+/// requests come at users / (Z + R) from the start. Without think time users begin one after another.
 void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
   const Count users = *r.serving.users, each = ceil_div(users, mul(serving_engines(r), e.rules.ranks));
-  const double all = request_time(r, e, std::min(each, e.limits.sequences)) + r.serving.think.value;
-  const std::size_t first = std::min(t.requests.size(), static_cast<std::size_t>(users));
-  for (std::size_t i = 0; i < first; ++i) t.requests[i].at = Seconds(all * static_cast<double>(i) / real(users));
+  const double think = r.serving.think.value, all = request_time(r, e, std::min(each, e.limits.sequences)) + think;
+  const double middle = think > 0 ? 0.5 : 0;
+  Random random(~static_cast<std::uint64_t>(r.serving.seed));  // not the numbers that lengths are drawn by
+  std::vector<Seconds> at;
+  for (std::size_t i = 0; i < std::min(t.requests.size(), static_cast<std::size_t>(users)); ++i) {
+    const double moment = all * (static_cast<double>(i) + middle) / real(users);
+    at.emplace_back(std::max(0.0, moment - think) + think * exponential(random));
+  }
+  std::sort(at.begin(), at.end());
+  for (std::size_t i = 0; i < at.size(); ++i) t.requests[i].at = at[i];
 }
 
 RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on) {

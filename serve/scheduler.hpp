@@ -62,6 +62,8 @@ class Scheduler {
   const PassEnd& finish(Count passes, const PassEnds& ends);
 
   Count in_progress() const { return running_; }
+  /// Of these, sequences of a fixed batch that are answered and leave a row of padding.
+  Count answered() const { return static_cast<Count>(padding_.size()); }
   Count waiting() const { return waiting_.size(); }
   Count blocks_used() const { return cache_.used(); }
   Count most_blocks() const { return most_blocks_; }

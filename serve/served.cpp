@@ -121,6 +121,15 @@ std::vector<Sample> ServerTimeline::samples() const {
   return all;
 }
 
+double integral(std::span<const Sample> samples, Seconds from, Seconds to, double Sample::*of) {
+  double sum = 0;
+  for (const Sample& s : samples) {
+    const Seconds within = std::min(to, s.start + s.length) - std::max(from, s.start);
+    sum += std::max(0.0, within.value) * s.*of;
+  }
+  return sum;
+}
+
 Seconds percentile(std::span<const Seconds> values, double percent) {
   const double at = percent / 100 * static_cast<double>(values.size() - 1);
   const auto i = static_cast<std::size_t>(at);
@@ -162,11 +171,82 @@ bool meets(const Slo& slo, const Answer& answer, const ServerRequest& request) {
   return until_first(answer) <= slo.first_token && per_token(answer, request) <= slo.per_token;
 }
 
-Served served(const ServerRun& run, std::span<const ServerRequest> requests, Count replicas, const Slo& slo) {
+namespace {
+
+/// A part of a run: `from` is not in it, `to` is.
+struct Window {
+  Ticks from = 0, to = 0;
+};
+
+/// From the first arrival to the last token.
+Window whole(const ServerRun& run) {
+  Window all{never, run.end};
+  for (const Answer& a : run.answers)
+    if (a.last != never) all.from = std::min(all.from, a.sent);
+  return all;
+}
+
+/// From as many answers as there are users to the last answer that a further request followed: the arrival of that one
+/// counts from it. Nothing where fewer are answered.
+Window while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
+  std::vector<Ticks> ends;
+  Ticks last = 0;
+  for (std::size_t i = 0; i < traffic.requests.size(); ++i) {
+    const Answer& a = run.answers[i];
+    if (a.last != never) ends.push_back(a.last);
+    if (a.sent != never) last = std::max(last, a.sent - ticks(traffic.requests[i].at));
+  }
+  const auto users = static_cast<std::size_t>(traffic.users);
+  if (ends.size() < users) return {};
+  const auto nth = ends.begin() + static_cast<std::ptrdiff_t>(users - 1);
+  std::nth_element(ends.begin(), nth, ends.end());
+  return {*nth, last};
+}
+
+CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requests, const Slo& slo, Window s) {
+  CountedAnswers c{.begin = seconds(s.from), .time = seconds(s.to - s.from)};
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Answer& a = run.answers[i];
+    if (a.last == never || a.last <= s.from || a.last > s.to) continue;
+    ++c.requests;
+    c.prompt_tokens += requests[i].prompt;
+    c.tokens += requests[i].generate;
+    c.met += meets(slo, a, requests[i]) ? 1 : 0;
+  }
+  return c;
+}
+
+/// Of `answered` requests; at least one.
+CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, const Slo& slo, Count answered) {
+  if (traffic.users > 0) {
+    const Window s = while_all_ask(run, traffic);
+    CountedAnswers some = counted(run, traffic.requests, slo, s);
+    some.busy = Seconds(integral(run.timeline.samples(), seconds(s.from), seconds(s.to), &Sample::busy));
+    if (2 * some.requests >= answered) return some;
+  }
+  CountedAnswers all = counted(run, traffic.requests, slo, whole(run));
+  all.busy = seconds(run.busy);
+  return all;
+}
+
+/// What is made of the counted answers.
+void add_rates(Served& s, Count replicas) {
+  const CountedAnswers& c = s.counted;
+  const double rate = 1 / c.time.value;
+  s.prompt_rate = rate * static_cast<double>(c.prompt_tokens);
+  s.token_rate = rate * static_cast<double>(c.tokens);
+  s.request_rate = rate * static_cast<double>(c.requests);
+  s.goodput = rate * static_cast<double>(c.met);
+  s.utilization = c.busy / c.time / static_cast<double>(replicas);
+}
+
+}  // namespace
+
+Served served(const ServerRun& run, const RequestTraffic& traffic, Count replicas, const Slo& slo) {
+  const std::vector<ServerRequest>& requests = traffic.requests;
   Served s;
   RequestTimes times;
-  Ticks begin = never;
-  Count prompts = 0, tokens = 0, met = 0, cached = 0;
+  Count prompts = 0, met = 0, cached = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Answer& a = run.answers[i];
     if (a.last == never) continue;
@@ -176,27 +256,22 @@ Served served(const ServerRun& run, std::span<const ServerRequest> requests, Cou
     if (further > 0) times.per_token.push_back(per_token(a, requests[i]));
     s.continued += further > 0 ? 1 : 0;
     met += meets(slo, a, requests[i]) ? 1 : 0;
-    begin = std::min(begin, a.sent);
     prompts += requests[i].prompt;
-    tokens += requests[i].generate;
     cached += a.cached;
     s.preemptions += a.preemptions;
     ++s.requests;
   }
   if (s.requests == 0) return s;
-  s.duration = seconds(run.end - begin);
+  const Window all = whole(run);
+  s.duration = seconds(all.to - all.from);
   s.first_token = spread(std::move(times.first));
   s.per_token = spread(std::move(times.per_token));
   s.latency = spread(std::move(times.whole));
   s.gap = spread_of(run.gaps);
-  const double rate = 1 / s.duration.value, n = static_cast<double>(s.requests);
-  s.prompt_rate = rate * static_cast<double>(prompts);
-  s.token_rate = rate * static_cast<double>(tokens);
-  s.request_rate = rate * n;
-  s.goodput = rate * static_cast<double>(met);
-  s.met = static_cast<double>(met) / n;
+  s.counted = counted(run, traffic, slo, s.requests);
+  add_rates(s, replicas);
+  s.met = static_cast<double>(met) / static_cast<double>(s.requests);
   s.cached = static_cast<double>(cached) / static_cast<double>(prompts);
-  s.utilization = seconds(run.busy) / s.duration / static_cast<double>(replicas);
   return s;
 }
 

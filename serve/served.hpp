@@ -8,6 +8,7 @@
 
 #include "serve/pass_times.hpp"
 #include "serve/request.hpp"
+#include "serve/traffic.hpp"
 
 namespace llmcalc {
 
@@ -53,6 +54,10 @@ struct Sample {
   double busy = 0;                       ///< replicas that run a pass
   double prompt_tokens = 0, tokens = 0;  ///< of prompts computed, and answered, in all of it
 };
+
+/// The integral of one of these averages from one time to another, within a sample as if it were even; `samples` in
+/// order of time.
+double integral(std::span<const Sample> samples, Seconds from, Seconds to, double Sample::*of);
 
 /// A run in at most 512 samples of equal length, which double when time goes on; the last ends with the run.
 class ServerTimeline {
@@ -105,6 +110,19 @@ struct Slo {
 /// Whether the answer to a request meets it. Precondition: the request is answered.
 bool meets(const Slo& slo, const Answer& answer, const ServerRequest& request);
 
+/// What rates are made of: the answers whose last token came in a stretch of time.
+///
+/// Of a closed loop it begins when there were as many answers as there are users, and ends with the last answer that a
+/// further request followed: before, users begin, and behind it fewer and fewer ask. Both are ends of requests, of
+/// which the first does not count and the last does. Where that is less than half of all answers, and of other traffic,
+/// it is the whole run.
+struct CountedAnswers {
+  Seconds begin{}, time{};                            ///< the stretch and its length
+  Count requests = 0, prompt_tokens = 0, tokens = 0;  ///< answered in it, and their tokens
+  Count met = 0;                                      ///< requests that meet the limit
+  Seconds busy{};                                     ///< time in passes, all replicas together
+};
+
 /// Summary of the requests that were answered.
 struct Served {
   Count requests = 0;                                        ///< answered
@@ -114,13 +132,14 @@ struct Served {
   Spread gap;                                                ///< between two tokens, by token
   Spread latency;                                            ///< from arrival to the last token
   Seconds duration{};                                        ///< from the first arrival to the last token
-  double prompt_rate = 0, token_rate = 0, request_rate = 0;  ///< per second of duration: prompts', answered, requests
+  CountedAnswers counted;                                    ///< what the rates are made of
+  double prompt_rate = 0, token_rate = 0, request_rate = 0;  ///< counted per second: prompts', answered, requests
   double goodput = 0;                                        ///< requests per second that meet the limit
   double met = 0;                                            ///< share of requests that do
   Count preemptions = 0;
   double cached = 0;       ///< share of prompt tokens that were in the cache
-  double utilization = 0;  ///< share of the duration that a replica runs passes, mean over replicas
+  double utilization = 0;  ///< share of the time counted that a replica runs passes, mean over replicas
 };
-Served served(const ServerRun& run, std::span<const ServerRequest> requests, Count replicas, const Slo& slo = {});
+Served served(const ServerRun& run, const RequestTraffic& traffic, Count replicas, const Slo& slo = {});
 
 }  // namespace llmcalc

@@ -135,7 +135,7 @@ void Server::finish(ServerRun& run, const std::function<void(RequestId)>& done) 
 ServerTimeline::Stretch Server::stretch() const {
   ServerTimeline::Stretch all{.start = start_, .end = end_, .busy = 1};
   for (const Scheduler& s : ranks_) {
-    all.in_progress += s.in_progress();
+    all.in_progress += s.in_progress() - s.answered();
     all.waiting += s.waiting();
     all.blocks_used += s.blocks_used();
     all.prompt_tokens += s.work().prompt_tokens;

@@ -232,15 +232,17 @@ class SteadyRank {
 }  // namespace
 
 SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const SteadyLoad& load) {
-  const SteadyRank rank(fleet.server, times, load);
+  SteadyLoad at_capacity = load;
+  at_capacity.cached = load.cached_at_capacity.value_or(load.cached);
+  const SteadyRank rank(fleet.server, times, load), full(fleet.server, times, at_capacity);
   SteadyState s;
   s.ranks = static_cast<double>(fleet.replicas * fleet.server.ranks);
-  rank.put_most(s);
-  s.full_pass = Seconds(rank.pass(s.begun));
+  full.put_most(s);
+  s.full_pass = Seconds(full.pass(s.begun));
   s.decodes = rank.decodes();
   const double capacity = s.begun / s.full_pass.value;
   s.capacity = s.ranks * capacity;
-  s.most_in_progress = s.begun * rank.passes(s.begun * rank.decodes());
+  s.most_in_progress = s.begun * full.passes(s.begun * full.decodes());
   s.load = load.rate / s.capacity;
   s.growth = std::max(0.0, load.rate - s.capacity);
   if (s.load >= 1) return s;

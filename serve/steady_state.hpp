@@ -34,10 +34,11 @@ namespace llmcalc {
 
 /// Mean traffic.
 struct SteadyLoad {
-  double rate = 0;                  ///< requests per second, all replicas together
-  double prompt = 1, generate = 1;  ///< tokens, at least 1 each
-  double cached = 0;                ///< tokens of a prompt that are in the cache, below `prompt`
-  Count shared = 0;                 ///< tokens with which all prompts begin
+  double rate = 0;                             ///< requests per second, all replicas together
+  double prompt = 1, generate = 1;             ///< tokens, at least 1 each
+  double cached = 0;                           ///< tokens of a prompt that are in the cache, below `prompt`
+  std::optional<double> cached_at_capacity{};  ///< the same at capacity, where it differs: of sessions
+  Count shared = 0;                            ///< tokens with which all prompts begin
   double variation = 0;  ///< of the time in progress: its variance over its squared mean; 0: all alike, 1: exponential
   double prompt_variation = 0;  ///< the same of the prompts' new tokens
   double arrivals = 1;          ///< the same of the times between requests; 1: Poisson

@@ -10,27 +10,28 @@ using S = const Setting&;
 
 constexpr std::string_view whole_traffic = "--rate R, --users N or --requests FILE";
 constexpr std::string_view continued = "traffic with answers of several tokens";
+constexpr std::string_view while_all_ask =
+    "of a rate and of a log all answers; of users those behind as many as there are users, up to the last "
+    "that a further request followed";
 constexpr std::string_view by_request = "the run, request by request";
 
-/// Tokens of the answered requests, over the time from the first arrival to the last token.
-Formula over_time(S s, const char* meaning, Count ServerRequest::*tokens) {
+Symbol time_counted(S s) { return as_symbol(s, "t_r", "time in which these answers came, s", "serving.counted_s"); }
+
+/// What the counted answers have, over the time in which they came.
+Formula over_time(S s, const char* meaning, Count CountedAnswers::*tokens) {
   const WholeRun w = *whole_run(s.request());
-  Count sum = 0;
-  for (std::size_t i = 0; i < w.run.run.answers.size(); ++i)
-    if (w.run.run.answers[i].last != never) sum += w.traffic.requests.requests[i].*tokens;
-  return {"n_a/t_r",
-          {{"n_a", meaning, number_text(sum)},
-           as_symbol(s, "t_r", "from the first arrival to the last token, s", "serving.duration_s")}};
+  return {"n_a/t_r", {{"n_a", meaning, number_text(w.served.counted.*tokens)}, time_counted(s)}};
 }
 
 Formula prompts_per_second(S s) {
-  return over_time(s, "tokens of the answered requests' prompts", &ServerRequest::prompt);
+  return over_time(s, "tokens of the counted answers' prompts", &CountedAnswers::prompt_tokens);
 }
-Formula answers_per_second(S s) { return over_time(s, "tokens that were answered", &ServerRequest::generate); }
+Formula answers_per_second(S s) { return over_time(s, "tokens of the counted answers", &CountedAnswers::tokens); }
 Formula requests_per_second(S s) {
-  return {"n_q/t_r",
-          {as_symbol(s, "n_q", "requests that were answered", "serving.requests"),
-           as_symbol(s, "t_r", "from the first arrival to the last token, s", "serving.duration_s")}};
+  return {"n_q/t_r", {as_symbol(s, "n_q", "answers that are counted", "serving.counted_requests"), time_counted(s)}};
+}
+Formula good_requests_per_second(S s) {
+  return over_time(s, "counted answers within all limits", &CountedAnswers::met);
 }
 
 Formula blocks_in_use(S s) {
@@ -60,11 +61,14 @@ constexpr Definition gap_row(std::string_view what) {
 
 constexpr Definition served_table[] = {
     {"serving.throughput_in_tok_s", "tokens of prompts per second", "tokens/s", prompts_per_second,
-     "of the requests that were answered; what was in the cache counts too", by_request, whole_traffic},
-    {"serving.throughput_out_tok_s", "answered tokens per second", "tokens/s", answers_per_second,
-     "of the requests that were answered", by_request, whole_traffic},
-    {"serving.throughput_req_s", "answered requests per second", "requests/s", requests_per_second, "", by_request,
-     whole_traffic},
+     "what was in the cache counts too; else as serving.throughput_out_tok_s", by_request, whole_traffic},
+    {"serving.throughput_out_tok_s", "answered tokens per second", "tokens/s", answers_per_second, while_all_ask,
+     by_request, whole_traffic},
+    {"serving.throughput_req_s", "answered requests per second", "requests/s", requests_per_second, while_all_ask,
+     by_request, whole_traffic},
+    {"serving.goodput_req_s", "requests per second within --slo-ttft and --slo-tpot", "requests/s",
+     good_requests_per_second, "a request counts if it meets all limits that were given",
+     "DistServe (arXiv:2401.09670)", "--slo-ttft or --slo-tpot, and traffic"},
     {"serving.kv_occupancy", "share of the KV cache in use, mean over time", "", blocks_in_use,
      "blocks that a sequence in progress holds", "the run, pass by pass", whole_traffic},
     percentile_row<"serving.ttft_s.p50">("the time to the first token that half of the requests do not exceed"),

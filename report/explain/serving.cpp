@@ -83,7 +83,7 @@ Formula adapters_of_engine(S s) {
 
 /// The run behind the rows of "serving" and "steady_state", which exist only where there is one.
 WholeRun run_of(S s) { return *whole_run(s.request()); }
-SteadyState long_run_of(const WholeRun& w) { return steady_state_of(w.request, w.engine, w.traffic, w.served); }
+SteadyState long_run_of(const WholeRun& w) { return steady_state_of(w); }
 
 Formula measured_most(S s) {
   const WholeRun w = run_of(s);
@@ -97,9 +97,9 @@ Formula measured_most(S s) {
 Formula busy_share(S s) {
   const WholeRun w = run_of(s);
   return {"t_b/(E*t_r)",
-          {{"t_b", "time in passes, of all engines, s", number_text(seconds(w.run.run.busy).value)},
+          {{"t_b", "time in passes, of all engines, s", number_text(w.served.counted.busy.value)},
            {"E", "engines", number_text(serving_engines(w.request))},
-           {"t_r", "from the first arrival to the last token, s", number_text(w.served.duration.value)}}};
+           as_symbol(s, "t_r", "time in which answers are counted, s", "serving.counted_s")}};
 }
 
 Formula steady_most(S s) {
@@ -260,14 +260,6 @@ constexpr Definition serving_table[] = {
      "the run, request by request", traffic},
     {"serving.utilization", "share of the time that a pass runs", "", busy_share, "mean over engines",
      "the run, pass by pass", traffic},
-    {"serving.goodput_req_s", "requests per second within --slo-ttft and --slo-tpot", "requests/s",
-     [](S s) -> Formula {
-       return {"phi_m*lambda_s",
-               {as_symbol(s, "phi_m", "share of requests within both", "serving.slo_met"),
-                as_symbol(s, "lambda_s", "requests per second that were answered", "serving.throughput_req_s")}};
-     },
-     "a request counts if it meets all limits that were given", "DistServe (arXiv:2401.09670)",
-     "--slo-ttft or --slo-tpot, and traffic"},
     {"steady_state.capacity_req_s", "the same by the limits of a pass", "requests/s", steady_most,
      "k: as many as tokens of a pass, sequences and blocks leave room for", passes, traffic},
     {"steady_state.limit", "what keeps a pass from holding more", "", steady_limit, "requests that begin in a pass",

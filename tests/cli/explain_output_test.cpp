@@ -120,6 +120,18 @@ TEST_CASE("the rates, percentiles and prices of a served run can be explained", 
       CHECK(value(std::string(time) + "." + of) == serving[time][of]);
 }
 
+TEST_CASE("rates of users are explained by the answers that are counted", "[explain][serve][cli]") {
+  const std::string server =
+      " llama-3.1-8b --hardware h100 --users 40 --think-time 5s --num-requests 600 --slo-ttft 50ms";
+  const json::Value serving = test::ask("serve" + server)["serving"];
+  REQUIRE(serving["counted_requests"] < serving["requests"]);
+  for (const char* key :
+       {"throughput_in_tok_s", "throughput_out_tok_s", "throughput_req_s", "goodput_req_s", "utilization"}) {
+    CAPTURE(key);
+    CHECK(test::ask("explain serving." + std::string(key) + server)["quantities"][0]["value"] == serving[key]);
+  }
+}
+
 TEST_CASE("where queueing theory tells no long run, explain says why", "[explain][serve][cli]") {
   const std::string asked = "explain steady_state.ttft_s llama-3.1-8b --hardware h100 ";
   CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D").err.find("it knows no engines of two kinds (--pools)") !=

@@ -85,6 +85,36 @@ TEST_CASE("a plan is no larger than a server that was found by hand", "[plan][se
   CHECK(test::ask("plan serve " + rate)["plans"][0]["layout"]["gpus"] <= 34);
 }
 
+TEST_CASE("a plan sends a session's turns to the engine that has its tokens", "[plan][serve][cli]") {
+  const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 10 --turns 4 --slo-ttft 300ms";
+  const json::Value plan = test::ask("plan serve " + server)["plans"][0];
+  const std::string near = " --router prefix-aware --replicas ";
+  CHECK(plan["engines"] == 3);
+  CHECK_THAT(plan["command"].get<std::string>(), Catch::Contains("--router prefix-aware"));
+  CHECK(test::ask("serve " + server + near + "3")["serving"]["slo_met"] >= 0.95);
+  CHECK(test::ask("serve " + server + near + "2")["serving"]["slo_met"] < 0.95);
+  CHECK(run_of(plan)["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
+}
+
+TEST_CASE("a plan of a log looks for the engine that has a session, or one of several prefixes", "[plan][serve][cli]") {
+  const auto command = [](const std::string& fields) {
+    const std::string path = test::scratch() + "/log.jsonl";
+    std::string log;
+    for (int i = 0; i < 400; ++i) {
+      std::string name = std::to_string(i % 7);
+      std::string line = R"({"arrival": )" + std::to_string(0.01 * i) + R"(, "prompt": 900, "generated": 50)" + fields;
+      for (std::size_t at = line.find('#'); at != std::string::npos; at = line.find('#')) line.replace(at, 1, name);
+      log += line + "}\n";
+    }
+    test::write_file(path, log);
+    return test::ask("plan serve llama-3.1-8b --hardware h100 --tp 1 --slo-ttft 100ms --requests " +
+                     path)["plans"][0]["command"]
+        .get<std::string>();
+  };
+  CHECK_THAT(command(R"(, "prefix": "p#:512")"), Catch::Contains("--router prefix-aware"));
+  CHECK_THAT(command(R"(, "prefix": 512)"), Catch::Contains("--router least-loaded"));
+}
+
 TEST_CASE("a layout of which 100 requests say little is not left out for them", "[plan][serve][cli]") {
   const std::string server =
       "qwen3-30b-a3b --hardware a100-sxm-80gb --tp 4 --rate 60 --prompt 3000 --generate 50 --slo-ttft 0.3 "

@@ -94,6 +94,21 @@ TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve]
   }
 }
 
+TEST_CASE("the capacity of sessions in theory does not depend on the rate that is asked for",
+          "[serve][steady-state][cli][long]") {
+  // While few sessions come, all that was said before is in the cache; at capacity others took its place.
+  const std::string server =
+      "serve qwen3-32b --hardware h100 --tp 2 --prompt 500 --generate 300 --turns 6 --think-time ";
+  const auto ask = [&](const char* options) { return test::ask(server + options + " --num-requests 3000"); };
+  const auto theory = [](const json::Value& r) { return r["steady_state"]["capacity_req_s"].get<double>(); };
+  const auto measured = [](const json::Value& r) { return r["serving"]["capacity_req_s"].get<double>(); };
+  const json::Value few = ask("20 --rate 0.5"), many = ask("20 --rate 4"), at_once = ask("0 --rate 0.5");
+  REQUIRE(few["serving"]["prefix_hits"] > 1.2 * many["serving"]["prefix_hits"].get<double>());
+  CHECK(theory(few) == theory(many));
+  CHECK(theory(few) < 1.25 * measured(few));  // it knows no queue that empties the cache; with all in it, 1.8 times
+  CHECK(theory(at_once) == Approx(measured(at_once)).epsilon(0.125));
+}
+
 TEST_CASE("the load that a server names instead keeps its limits, and is no more than its capacity",
           "[serve][capacity][cli][long]") {
   const std::string limits = " --slo-ttft 200ms --slo-tpot 30ms";

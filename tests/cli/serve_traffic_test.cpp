@@ -50,6 +50,32 @@ TEST_CASE("users who think longer ask less", "[serve][cli]") {
   CHECK(rate("") > rate("--think-time 20s"));
 }
 
+TEST_CASE("users who think ask as often as Little's law says, in simulation and in theory", "[serve][cli]") {
+  const json::Value r = test::ask(
+      "serve llama-3.1-8b --hardware h100 --users 1000 --think-time 60s --prompt 500 --generate 30 --price 2");
+  const json::Value& s = r["serving"];
+  const double rate = s["throughput_req_s"], law = 1000 / (60 + s["latency_s"]["mean"].get<double>());
+  CHECK(rate == Approx(law).epsilon(0.02));
+  CHECK(r["steady_state"]["rate_req_s"].get<double>() == Approx(law).epsilon(0.02));
+  CHECK(s["throughput_out_tok_s"].get<double>() == Approx(30 * rate));
+  CHECK(s["throughput_in_tok_s"].get<double>() == Approx(500 * rate));
+  CHECK(s["counted_requests"].get<double>() == Approx(rate * s["counted_s"].get<double>()));
+  CHECK(s["counted_requests"] < s["requests"]);
+  CHECK(s["duty_cycle"].get<double>() == Approx(rate / s["capacity_req_s"].get<double>()));
+  // The dollars of a second are those of its tokens.
+  const double dollars = rate * (500 * s["usd_per_1m_input"].get<double>() + 30 * s["usd_per_1m_output"].get<double>());
+  CHECK(dollars / 1e6 == Approx(2.0 / 3600));
+}
+
+TEST_CASE("users who ask again at once are answered as often in a short run as in a long one", "[serve][cli]") {
+  const auto tokens = [](Count users, Count rounds) {
+    return test::ask("serve llama-3.1-8b --hardware h100 --prompt 500 --generate 100 --users " + std::to_string(users) +
+                     " --num-requests " + std::to_string(rounds * users))["serving"]["throughput_out_tok_s"]
+        .get<double>();
+  };
+  for (const Count users : {16, 300}) CHECK(tokens(users, 20) == Approx(tokens(users, 200)).epsilon(0.01));
+}
+
 TEST_CASE("a session's later turns find what was said before in the cache", "[serve][cli]") {
   const json::Value r = test::ask(llama + "--rate 4 --turns 4 --prompt 500 --generate 100");
   CHECK(r["serving"]["prefix_hits"] > 0.5);  // of 500, 1100, 1700 and 2300 tokens 0, 600, 1200 and 1800 are known

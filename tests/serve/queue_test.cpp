@@ -31,7 +31,7 @@ PassTimes by_tokens() {
   return t;
 }
 double mean_latency(const ServerRun& run, const RequestTraffic& t) {
-  return served(run, t.requests, 1).latency.mean.value;
+  return served(run, t, 1).latency.mean.value;
 }
 
 /// Traffic with everything, on blocks that do not suffice.

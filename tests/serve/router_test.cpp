@@ -26,7 +26,7 @@ Served chat(Routing routing) {
   const Fleet fleet{.server = {.scheduler = {.block_tokens = 4, .blocks = 2000, .prefix_cache = true}},
                     .replicas = 4,
                     .routing = routing};
-  return served(serve(fleet, even_times(), t), t.requests, 4);
+  return served(serve(fleet, even_times(), t), t, 4);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ TEST_CASE("A prefix that all share makes no replica wait for others", "[serve][r
     const SchedulerRules rules{
         .pass_tokens = 64, .sequences = 64, .block_tokens = 4, .blocks = 400, .prefix_cache = true};
     const Fleet fleet{.server = {.scheduler = rules}, .replicas = 4, .routing = routing};
-    return served(serve(fleet, even_times(), t), t.requests, 4).first_token.mean;
+    return served(serve(fleet, even_times(), t), t, 4).first_token.mean;
   };
   // Nearly as with the least loaded one: all of them soon have the prefix.
   CHECK(mean_wait(Routing::prefix_aware) < 1.25 * mean_wait(Routing::least_loaded));

@@ -55,7 +55,7 @@ TEST_CASE("A run ends where whoever watches its answers says so", "[serve][serve
   const ServerRun run = serve({}, even_times(), t, {.answered = [&](RequestId, const Answer&) { return ++seen < 7; }});
   CHECK(run.stopped);
   CHECK(seen == 7);
-  CHECK(served(run, t.requests, 1).requests == 7);
+  CHECK(served(run, t, 1).requests == 7);
 }
 
 TEST_CASE("A summary of a run, by hand", "[serve][served]") {
@@ -63,7 +63,7 @@ TEST_CASE("A summary of a run, by hand", "[serve][served]") {
   const RequestTraffic t{.requests = {request(10, 3), request(20, 2, Seconds(1))}};
   const ServerRun run = serve({}, even_times(), t);
   // 0 to 2 s: the first's prompt; 2 to 5 s: its second token beside the other's prompt; 5 to 6 s: both.
-  const Served s = served(run, t.requests, 1, {.first_token = Seconds(3)});
+  const Served s = served(run, t, 1, {.first_token = Seconds(3)});
   CHECK(s.requests == 2);
   CHECK(s.first_token.mean.value == Approx((2.0 + 4.0) / 2));
   CHECK(s.per_token.mean.value == Approx((4.0 / 2 + 1.0) / 2));
@@ -75,6 +75,33 @@ TEST_CASE("A summary of a run, by hand", "[serve][served]") {
   CHECK(s.goodput == Approx(1.0 / 6));
   CHECK(s.met == Approx(0.5));
   CHECK(s.utilization == Approx(1));
+}
+
+TEST_CASE("Rates of a closed loop are those of the time in which all users ask", "[serve][served]") {
+  // One user, requests of 2 + 1 + 1 = 4 s and 6 s of thought: one answer every 10 s, at 4, 14 ... 94 s.
+  RequestTraffic t{.requests = std::vector<ServerRequest>(10, request(10, 3, Seconds(6))), .users = 1};
+  t.requests.front().at = Seconds(0);
+  const ServerRun run = serve({}, even_times(), t);
+  const Served s = served(run, t, 1, {.first_token = Seconds(1)});
+  CHECK(s.requests == 10);
+  CHECK(s.duration.value == Approx(94));
+  CHECK(s.counted.begin.value == Approx(4));
+  CHECK(s.counted.time.value == Approx(80));  // the last request follows the answer at 84 s
+  CHECK(s.counted.requests == 8);
+  CHECK(s.request_rate == Approx(0.1));
+  CHECK(s.prompt_rate == Approx(1));
+  CHECK(s.token_rate == Approx(0.3));
+  CHECK(s.goodput == 0);
+  CHECK(s.counted.busy.value == Approx(32).epsilon(0.01));  // within a sample passes count as even
+  CHECK(s.utilization == Approx(0.4).epsilon(0.01));
+}
+
+TEST_CASE("A closed loop of few rounds is counted whole", "[serve][served]") {
+  const RequestTraffic t{.requests = std::vector<ServerRequest>(3, request(10, 3)), .users = 1};
+  const Served s = served(serve({}, even_times(), t), t, 1);
+  CHECK(s.counted.requests == 3);  // between the first and the second answer there is one
+  CHECK(s.counted.time == s.duration);
+  CHECK(s.request_rate == Approx(0.25));
 }
 
 TEST_CASE("Samples over time add up to the run, however long it is", "[serve][served]") {
@@ -110,12 +137,22 @@ TEST_CASE("The last sample ends with the run, and padding answers nothing", "[se
   CHECK(tokens == Approx(52));
 }
 
+TEST_CASE("Of a fixed batch what is answered is in progress no more", "[serve][served]") {
+  RequestTraffic t{.requests = {request(10, 50), request(10, 2), request(10, 9), request(10, 30)}, .users = 2};
+  const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
+  const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);
+  double latencies = 0;
+  for (const Answer& a : run.answers) latencies += seconds(a.last - a.sent).value;
+  CHECK(seconds(run.presence).value == Approx(latencies));
+  for (const Sample& s : run.timeline.samples()) CHECK(s.in_progress + s.waiting <= 2 + 1e-9);
+}
+
 TEST_CASE("Whoever watches can stop a run, and has what is known by then", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20'000, request(10, 2)), .users = 4};
   const ServerWatch watch{.goes_on = [](Count answered, Count all) { return answered < all / 2; }};
   const ServerRun run = serve({}, even_times(), t, watch);
   CHECK(run.stopped);
-  const Served s = served(run, t.requests, 1);
+  const Served s = served(run, t, 1);
   CHECK(s.requests >= 10'000);
   CHECK(s.requests < 15'000);
 }

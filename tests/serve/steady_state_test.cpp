@@ -33,7 +33,7 @@ struct Chat {
                                            .prompt = {.mean = 600},
                                            .generate = {.mean = 200},
                                            .seed = 11});
-    return served(serve(fleet, times, t), t.requests, 1);
+    return served(serve(fleet, times, t), t, 1);
   }
 };
 
@@ -131,5 +131,5 @@ TEST_CASE("Users of a closed loop are where Little's law has them", "[serve][ste
                                            .prompt = {.mean = 600},
                                            .generate = {.kind = Kind::gamma, .mean = 200, .spread = 0.3},
                                            .think = {.kind = Kind::exponential, .mean = 2}});
-  CHECK(served(serve(chat.fleet, chat.times, t), t.requests, 1).request_rate == Approx(load.rate).epsilon(0.05));
+  CHECK(served(serve(chat.fleet, chat.times, t), t, 1).request_rate == Approx(load.rate).epsilon(0.05));
 }
