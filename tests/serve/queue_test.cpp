@@ -30,9 +30,7 @@ PassTimes by_tokens() {
   t.prompts[0].push({.query = one_second / 1000});
   return t;
 }
-double mean_latency(const ServerRun& run, const RequestTraffic& t) {
-  return served(run, t, 1).latency.mean.value;
-}
+double mean_latency(const ServerRun& run, const RequestTraffic& t) { return served(run, t, 1).latency.mean.value; }
 
 /// Traffic with everything, on blocks that do not suffice.
 RequestTraffic mixed(Count n) {
