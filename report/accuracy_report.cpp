@@ -295,7 +295,8 @@ void add_notes(Report& report, const Accuracy& a, const AccuracyQuestion& q) {
         fmt::format("{} not summed up: another of the same row says the same, or its source advises against it",
                     how_many(static_cast<std::size_t>(apart), "figure") + (apart == 1 ? " is" : " are")));
   if (!q.unknown_keys.empty())
-    report.notes.push_back(fmt::format("keys that are not known change no number: {}", fmt::join(q.unknown_keys, ", ")));
+    report.notes.push_back(
+        fmt::format("keys that are not known change no number: {}", fmt::join(q.unknown_keys, ", ")));
 }
 
 }  // namespace
