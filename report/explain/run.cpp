@@ -146,8 +146,8 @@ constexpr Definition run_table[] = {
      "whole replicas of the same layout, among which a stated batch is shared out; predicted again for each number, or "
      "each GPU as fast as in this plan where the rate is measured or stated",
      "--days", "--tokens D and --days X, which some number of replicas reaches"},
-    {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); }, "--watts, else the hardware file",
-     "LLaMA (arXiv:2302.13971) §6", "--tokens D and a device whose power is known"},
+    {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); },
+     "--watts, else the hardware file", "LLaMA (arXiv:2302.13971) §6", "--tokens D and a device whose power is known"},
     {"run.co2_kg", "carbon dioxide", "kg", fixed<"kWh*co2_per_kwh">, "the grid's intensity is an input",
      "LLaMA (arXiv:2302.13971) §6", "--tokens D, --co2 KG/KWH and a device whose power is known"},
     {"run.cost_usd", "cost", "USD", [](S s) { return of_hours(s, "*price"); },

@@ -5,6 +5,7 @@
 
 #include "evidence/device_name.hpp"
 #include "evidence/measurement_file.hpp"
+#include "evidence/training_case.hpp"
 
 namespace llmcalc::test {
 
@@ -23,6 +24,9 @@ const Row& row_called(const std::vector<Row>& rows, std::string_view id) {
 inline const Devices& devices_once() {
   static const Devices devices;
   return devices;
+}
+inline TrainingCase training_case_called(const char* id) {
+  return training_case(row_called(training_rows(), id), devices_once());
 }
 
 }  // namespace llmcalc::test
