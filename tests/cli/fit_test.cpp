@@ -53,7 +53,7 @@ TEST_CASE("the longest context of a row of fit, its largest batch and its bytes 
     for (const json::Value& row : fit["runnable"]) {
       if (!row["weight_precision"].contains("all")) continue;
       const std::string weights = row["weight_precision"]["all"], precision = row["precision"];
-      CAPTURE(fit["title"], weights);
+      CAPTURE(server, weights);
       const json::Value run =
           test::ask("serve " + server + " --prompt 3840 --generate 256 --rate 0.01 --num-requests 2 " +
                     "--weight-precision " + weights + " --precision " + precision);
