@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Operators that run again in backward. With `layers`, whole layers do: all of them unless a number is told.
+/// Operators that run again in backward. With `layers`, whole layers do: all of them unless a number is given.
 struct Recomputed {
   bool layers = false, core = false, norms = false, activations = false, mlp = false, up = false;
   bool alternate_products = false;  ///< every second product, and all element-wise operators

@@ -55,7 +55,7 @@ TEST_CASE("the capacity of a server does not depend on the rate that is asked fo
   }
 }
 
-TEST_CASE("what a server answers in overload is told where a queue changes it", "[serve][capacity][cli][long]") {
+TEST_CASE("what a server answers in overload is shown where a queue changes it", "[serve][capacity][cli][long]") {
   // Preemptions, cached turns, and requests all alike that run in step on the ranks of a pipeline.
   for (const auto& [options, factor] :
        {std::pair{"--prompt 1 --generate 1000", 0.85}, std::pair{"--turns 4", 0.7}, std::pair{"--pp 2", 1.16}}) {
