@@ -39,7 +39,8 @@ TEST_CASE("shards over a part of the ranks are those of every plan, or refused",
   CHECK(refusal_in(llama + "--hsdp 3") ==
         "llmcalc: --hsdp 3: no plan on 8 GPUs shards states over 3 ranks; give 2, 4 or 8\n");
   CHECK(refusal_in(llama + "--hsdp 4 --zero 0").find("shards states over 4 ranks; leave it out") != std::string::npos);
-  for (const json::Value& plan : test::ask(llama + "--hsdp 4 --top 5")["plans"]) CHECK(plan["layout"]["zero"] != 0);
+  const json::Value all = test::ask(llama + "--hsdp 4 --top 5");
+  for (const json::Value& plan : all["plans"]) CHECK(plan["layout"]["zero"] != 0);
 }
 
 TEST_CASE("what depends on degrees that are searched can be given alone", "[plan][cli]") {
