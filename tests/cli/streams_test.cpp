@@ -77,7 +77,7 @@ class Hangup {
 
 }  // namespace
 
-TEST_CASE("every command ends in order whatever stream is closed or full", "[streams]") {
+TEST_CASE("every command ends in order whatever stream is closed or full", "[streams][long]") {
   const auto all = calls();
   for (const Command& c : commands()) {
     const std::string name(c.name);
