@@ -125,7 +125,7 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
 LayerKinds alike(const Arch& a) {
   LayerKinds r;
   for_each_unlike(a, [&](LayerKind kind, const LayerSet& s) {
-    if (s.empty() || r.size() == most_kinds) return;  // so many are refused (check_arch)
+    if (s.empty() || r.size() == most_kinds) return;  // check_arch refuses a model with more
     kind.count = s.size();
     kind.first = s.first();
     kind.last = s.last();

@@ -151,7 +151,7 @@ struct Prices {
   PriceRows rows;
   LayerKinds kinds;
   WholeFlops whole;  ///< of all layers
-  /// Of all layers of the rank, and of the plan's modules, in the components' formats.
+  /// Bytes of the rank's layers, and of the plan's modules, in each component's format.
   std::array<ComponentBytes, owner_count> weights;
   Rates bound_rates, estimated_rates;
   bool estimated = false, uniform = false;  ///< the estimated rates are Rates::uniform()

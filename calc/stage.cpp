@@ -11,7 +11,8 @@ namespace {
 using KeptCounts = std::array<KeptCount, 2 * most_chunks>;
 using KeptOfChunks = InPlace<ChunkKept, max_layers>;
 
-/// What a rank takes at its worst moment, by local chunk. `room`: after run_automatic(), of automatic schedules.
+/// Micro-batches that each local chunk keeps when the rank takes most memory. `room`: that of run_automatic(), for
+/// automatic schedules.
 KeptCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanRoom& room, const KeptOfChunks& kept) {
   KeptCounts counts;
   const std::span<const ChunkKept> all(kept.begin(), kept.size());

@@ -44,7 +44,7 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   o.finish();
 }
 
-/// What keys say of work beside plain decoding, and all keys that are not known.
+/// Collects the keys that name work other than plain decoding, and the unknown keys.
 std::string other_keys(const RowObject& o) {
   std::string told;
   for (const char* key : {"mtp", "speculative", "speculative_decoding", "speculative_config", "num_speculative_tokens",

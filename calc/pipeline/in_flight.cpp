@@ -41,7 +41,7 @@ class KeptTally {
   Bytes most() const { return most_; }
 
  private:
-  /// What the chunk in progress that needs most takes beside.
+  /// The largest rest of the chunks in progress.
   Bytes rest() const {
     Bytes most;
     for (Count c = 0; c < p_.chunks; ++c)

@@ -1,5 +1,5 @@
 #pragma once
-/// What a rank keeps for backward, and what a running chunk needs beside it, at its worst moment.
+/// The most memory that activations of a rank take at once: kept for backward, and needed by a running chunk.
 
 #include <span>
 
@@ -11,7 +11,7 @@ namespace llmcalc {
 struct ChunkKept {
   Bytes activations{};  ///< from its forward until its gradients of inputs are done
   Bytes for_weights{};  ///< the part of them, and of gradients, from then until its gradients of weights are done
-  Bytes rest{};         ///< beside what is kept, while the chunk runs
+  Bytes rest{};         ///< further bytes that the chunk needs while it runs
 };
 
 /// Micro-batches that a local chunk keeps something of.

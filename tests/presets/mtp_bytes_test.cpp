@@ -10,26 +10,13 @@
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
+#include "tests/presets/released.hpp"
 #include "tests/sentence.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::test;
 
 namespace {
-
-/// The card of a released config under another quantisation block.
-ModelCard released(const std::string& name, const std::string& block) {
-  for (const char* file : {"configs.json", "configs_2026.json", "more_configs.json"}) {
-    const std::string path = std::string(LLMCALC_SOURCE_DIR "/tests/presets/data/") + file;
-    for (const json::Value& row : json::parse(json::file_text(path), path)) {
-      if (row["name"] != name) continue;
-      json::Value v = row["config"];
-      v["quantization_config"] = json::parse(block, "block");
-      return import_config(v, "c.json");
-    }
-  }
-  throw InputError("no config of " + name);
-}
 
 /// Bytes of the weights of one of `tp` ranks, with so many modules.
 Count weights(const ModelCard& card, Count modules, Count tp = 1) {

@@ -10,21 +10,12 @@
 #include "presets/load.hpp"
 #include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
+#include "tests/presets/released.hpp"
 
 using namespace llmcalc;
+using test::released;
 
 namespace {
-
-ModelCard quantised_2026(const std::string& name, const std::string& block) {
-  const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/configs_2026.json";
-  for (const json::Value& row : json::parse(json::file_text(path), path)) {
-    if (row["name"] != name) continue;
-    json::Value v = row["config"];
-    v["quantization_config"] = json::parse(block, "block");
-    return import_config(v, "c.json");
-  }
-  throw InputError("no config of " + name);
-}
 
 Count stored_bytes(const ModelCard& card) {
   Plan p;
@@ -48,7 +39,7 @@ TEST_CASE("Qwen3.5 27B in fp8 has its published bytes", "[quantized]") {
   constexpr Count sixteen = 2 * d * d + 5 * d + 2 * 256;  // two hidden states joined, norms
   constexpr Count prediction = fp8 + fp8 / block * 2 + 2 * sixteen;
   constexpr Count in_float32 = 48 * (48 + 128);
-  const ModelCard card = quantised_2026("Qwen3.5-27B", qwen_block);
+  const ModelCard card = released("Qwen3.5-27B", qwen_block);
   CHECK(stored_bytes(card) == 30866680160 - 2 * vision - prediction - 2 * in_float32);
 }
 
@@ -58,7 +49,7 @@ TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
   constexpr Count attention = d * 2 * 4096 + 2 * d * 512 + 4096 * d, experts = 257 * 3 * d * 512;
   constexpr Count fp8 = attention + experts;  // of the prediction layer
   constexpr Count prediction = fp8 + fp8 / block + 2 * d * d + 256 * d + d + 5 * d + 2 * 256;
-  const ModelCard card = quantised_2026("Qwen3.5-35B-A3B", qwen_block);
+  const ModelCard card = released("Qwen3.5-35B-A3B", qwen_block);
   const Count numbers = parameters(card.arch).total, in_fp8 = 34453061632 - fp8;
   const Count scales = (stored_bytes(card) - in_fp8 - 2 * (numbers - in_fp8)) / 2;
   CHECK(numbers + scales == 35953925552 - vision - prediction);
@@ -67,7 +58,7 @@ TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
 // stepfun-ai/Step-3.5-Flash-FP8: 199395913536 elements, 11612160 float32 scales more than the file in 16 bits; only
 // routed experts are in fp8.
 TEST_CASE("Step 3.5 Flash in fp8 has its published scales", "[quantized]") {
-  const ModelCard card = quantised_2026("Step-3.5-Flash", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
+  const ModelCard card = released("Step-3.5-Flash", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["self_attn", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "share_expert",
     "lm_head"]})");
   const Count experts = Count{42} * 288 * 3 * 1280 * 4096;
@@ -85,9 +76,9 @@ TEST_CASE("Nemotron 3 Nano in nvfp4 has its published elements", "[quantized]") 
     for (const char* name : {"in_proj\"", "out_proj\""}) excluded += layer(attention - 1) + name;
     for (const char* name : {"q_proj\"", "k_proj\"", "v_proj\"", "o_proj\""}) excluded += layer(attention) + name;
   }
-  const ModelCard card = quantised_2026("NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", R"({"producer": {"name": "modelopt"},
+  const ModelCard card = released("NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", R"({"producer": {"name": "modelopt"},
     "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": [)" +
-                                                                                   excluded + "]}}");
+                                                                             excluded + "]}}");
   constexpr Count d = 2688, inner = 64 * 64, gates = 2 * 8 * 128 + 64, mamba = d * (2 * inner + gates) + inner * d;
   constexpr Count packed = 17 * mamba + 23 * (128 * 2 * d * 1856 + 2 * d * 3712), matrices = 17 * 2 + 23 * (256 + 2);
   const Count numbers = parameters(card.arch).total;
@@ -132,11 +123,11 @@ TEST_CASE("DeepSeek-V4 Flash in nvfp4 has the scales of its experts besides", "[
     layers +=
         (i > 0 ? ", " : "") + fmt::format(R"("layers.{}.ffn.experts": {{"quant_algo": "NVFP4", "group_size": 16}})", i);
   const std::string fp8 = R"("quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic")";
-  const ModelCard as_shipped = quantised_2026("DeepSeek-V4-Flash", "{" + fp8 + "}");
+  const ModelCard as_shipped = released("DeepSeek-V4-Flash", "{" + fp8 + "}");
   const ModelCard in_nvfp4 =
-      quantised_2026("DeepSeek-V4-Flash", "{" + fp8 + R"(, "quant_algo": "MIXED_PRECISION", "ignore": ["*.attn.*"],
+      released("DeepSeek-V4-Flash", "{" + fp8 + R"(, "quant_algo": "MIXED_PRECISION", "ignore": ["*.attn.*"],
       "config_groups": {"group_0": {}}, "quantized_layers": {)" +
-                                              layers + "}}");
+                                        layers + "}}");
   constexpr Count matrices = 43 * 256 * 3, numbers = matrices * 4096 * 2048;
   CHECK(numbers / 16 - numbers / 32 == 166726476754 - 158069433298);
   CHECK(stored_bytes(in_nvfp4) - stored_bytes(as_shipped) == numbers / 16 - numbers / 32 + 8 * matrices);

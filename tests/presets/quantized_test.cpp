@@ -7,21 +7,14 @@
 #include "presets/model_file.hpp"
 #include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
+#include "tests/presets/released.hpp"
 #include "tests/sentence.hpp"
 
 using namespace llmcalc;
+using test::released_config;
 using test::sentence;
 
 namespace {
-
-/// The published config.json of a preset.
-json::Value config(const std::string& name) {
-  std::string path = LLMCALC_SOURCE_DIR;
-  path += "/tests/presets/data/configs.json";
-  for (const json::Value& row : json::parse(json::file_text(path), path))
-    if (row["name"] == name) return row["config"];
-  throw InputError("no config of " + name);
-}
 
 /// MiniMaxAI/MiniMax-M2.5 and moonshotai/Kimi-K2-Instruct: the sizes of their config.json.
 const std::string minimax = R"({"model_type": "minimax_m2", "num_hidden_layers": 62, "hidden_size": 3072,
@@ -35,7 +28,7 @@ const std::string kimi = R"({"model_type": "kimi_k2", "num_hidden_layers": 61, "
   "max_position_embeddings": 131072, "tie_word_embeddings": false})";
 
 ModelCard quantised(const std::string& name, const std::string& block) {
-  json::Value v = name.starts_with("{") ? json::parse(name, "config") : config(name);
+  json::Value v = name.starts_with("{") ? json::parse(name, "config") : released_config(name);
   v["quantization_config"] = json::parse(block, "block");
   return import_config(v, "c.json");
 }
@@ -52,7 +45,7 @@ std::string refusal(const std::string& block) {
 
 /// All weights in `formats`, as a model file says it.
 Count bytes_in(const std::string& name, const char* formats) {
-  ModelCard card = import_config(config(name), "c.json");
+  ModelCard card = import_config(released_config(name), "c.json");
   const json::Value v = json::parse(formats, "formats");
   card.weights = read_weight_formats(json::Object(v, "formats"));
   return bytes(card);
@@ -246,7 +239,7 @@ TEST_CASE("every method of quantisation has its layout to the byte", "[quantized
 
 TEST_CASE("a config's dtype is the format of its weights", "[quantized]") {
   const auto read = [](const char* key, const char* name) {
-    json::Value v = config("llama-3.1-8b");
+    json::Value v = released_config("llama-3.1-8b");
     v.erase("torch_dtype");
     v[key] = name;
     return import_config(v, "c.json").weights;
@@ -289,7 +282,7 @@ TEST_CASE("a model file's weights name one format for all and those that differ"
   CHECK(sentence([&] { read(R"({"all": "bf17"})"); }) ==
         "weights, \"all\": \"bf17\" is not a number format; 'llmcalc list dtypes' shows them");
   CHECK_THAT(sentence([&] { read(R"({"all": "bf16", "expert": "fp8"})"); }), Catch::Contains("did you mean"));
-  ModelCard tied = import_config(config("gpt-2-124m"), "c.json");
+  ModelCard tied = import_config(released_config("gpt-2-124m"), "c.json");
   tied.weights = dtypes::bf16;
   (*tied.weights)[Component::lm_head] = dtypes::fp8;
   CHECK_THAT(sentence([&] { read_model_file(model_file_json(tied), "m.json"); }),
