@@ -24,9 +24,14 @@ KeptCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanRoom& ro
   return counts;
 }
 
-using HeldChunks = InPlace<ChunkInFlight, most_chunks>;
+/// The chunks of a rank, and the activations of one micro-batch in each.
+struct HeldChunks {
+  InPlace<ChunkInFlight, most_chunks> chunks;
+  InPlace<ChunkAlive, most_chunks> alive;
+};
 HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p, const Partition& partition,
                        Count rank, const MakespanRoom& room) {
+  HeldChunks held;
   KeptOfChunks here, on_host;
   for (Count q = 0; q < model_chunks(p); ++q) {
     here.push({});
@@ -34,7 +39,7 @@ HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p
   }
   for (Count i = 0; i < p.chunks; ++i) {
     const auto q = static_cast<std::size_t>(model_chunk(p, rank, i));
-    const ChunkAlive a = chunk_alive(prices, plan, partition[static_cast<Count>(q)]);
+    const ChunkAlive& a = held.alive.push(chunk_alive(prices, plan, partition[static_cast<Count>(q)]));
     // At least a byte, so that micro-batches count where the host holds all that they keep.
     here[q] = {std::max(Bytes(1), a.kept), a.for_weights, a.rest};
     on_host[q] = {a.host, {}, {}};
@@ -42,11 +47,10 @@ HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p
   const bool leaves = plan.offload.activations.numerator > 0;
   const KeptCounts counts = counts_at_worst(p, rank, room, here),
                    away = leaves ? counts_at_worst(p, rank, room, on_host) : KeptCounts();
-  HeldChunks held;
   for (Count i = 0; i < p.chunks; ++i) {
     const KeptCount& n = counts[static_cast<std::size_t>(i)];
-    held.push({partition[model_chunk(p, rank, i)], n.activations, n.for_weights,
-               away[static_cast<std::size_t>(i)].activations});
+    held.chunks.push({partition[model_chunk(p, rank, i)], n.activations, n.for_weights,
+                      away[static_cast<std::size_t>(i)].activations});
   }
   return held;
 }
@@ -55,12 +59,17 @@ Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, c
                  Bytes process, const MakespanRoom& room) {
   const HeldChunks held = held_chunks(prices, plan, pipeline_of(plan, layout), partition, rank, room);
   Stage s{.rank = rank, .layers = 0, .memory = {}};
-  for (const ChunkInFlight& c : held) {
+  HeldRows rows;
+  StageAlive alive;
+  for (std::size_t i = 0; i < held.chunks.size(); ++i) {
+    const ChunkInFlight& c = held.chunks[i];
     s.layers += c.chunk.layers();
     s.in_flight = add(s.in_flight, add(c.micro_batches, c.for_weights));
     s.for_weights = add(s.for_weights, c.for_weights);
+    add(rows, prices.kinds, c.chunk);
+    add(alive, held.alive[i], c.micro_batches, c.for_weights, c.on_host);
   }
-  s.memory = stage_memory(prices, plan, layout, {held.begin(), held.size()}, process);
+  s.memory = stage_memory(prices, held_sums(prices, rows), alive, plan, layout, process);
   return s;
 }
 
@@ -113,7 +122,7 @@ std::vector<ChunkInFlight> chunks_in_flight(const Prices& prices, const Plan& pl
   MakespanRoom room;
   if (automatic(p.schedule)) run_automatic(p, partition, room);
   const HeldChunks held = held_chunks(prices, plan, p, partition, rank, room);
-  return {held.begin(), held.end()};
+  return {held.chunks.begin(), held.chunks.end()};
 }
 
 Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition) {
