@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace llmcalc {
@@ -44,15 +45,22 @@ double quantile(std::vector<double> values, double q) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-double quantile_of_groups(const std::map<std::string, std::vector<double>>& errors, double q) {
+double covering_width(const std::map<std::string, std::vector<double>>& errors, double q) {
   std::vector<std::pair<double, double>> weighted;
   for (const auto& [group, all] : errors)
-    for (const double e : all) weighted.emplace_back(e, 1 / static_cast<double>(all.size()));
+    for (const double e : all)
+      weighted.emplace_back(e, 1 / static_cast<double>(all.size()) / static_cast<double>(errors.size()));
   std::sort(weighted.begin(), weighted.end());
-  double seen = 0;
-  for (const auto& [error, weight] : weighted)
-    if ((seen += weight) >= q * static_cast<double>(errors.size())) return error;
-  return weighted.empty() ? 0 : weighted.back().first;
+  std::size_t last = 0;
+  double covered = 0, nearest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < weighted.size(); ++i) {
+    covered += weighted[i].second;
+    if (std::fabs(covered - q) > nearest) break;
+    nearest = std::fabs(covered - q);
+    last = i;
+  }
+  const double end = weighted[last].first, room = last + 1 < weighted.size() ? weighted[last + 1].first - end : 1;
+  return end + std::min(0.01, room / 2);
 }
 
 ErrorSummary summary(std::span<const Compared> rows) {

@@ -33,9 +33,10 @@ struct ErrorSummary {
 /// The q-quantile of numbers: between the order statistics around (n - 1) q, linearly. Precondition: not empty.
 double quantile(std::vector<double> values, double q);
 
-/// The error, of those of several groups, that a share q of them does not exceed, every group counting the same.
-/// Precondition: no group is empty.
-double quantile_of_groups(const std::map<std::string, std::vector<double>>& errors, double q);
+/// A width (ln of a factor) that covers a share of the errors of several groups as near to `q` as they allow, every
+/// group counting the same. It ends half-way between the last error that it covers and the next, at most a hundredth
+/// above the former: errors move from fit to fit. Precondition: no group is empty, and there is one.
+double covering_width(const std::map<std::string, std::vector<double>>& errors, double q);
 
 /// Every row counts the same. Nothing compared: all 0.
 ErrorSummary summary(std::span<const Compared> rows);

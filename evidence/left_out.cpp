@@ -16,12 +16,6 @@ namespace {
 constexpr std::array kin_families{"vTrain",   "NVIDIA aiconfigurator", "TensorRT-LLM performance.md",
                                   "GLM-130B", "Pope et al. 2022",      "LLMServingSim"};
 
-std::string kin(const std::string& family) {
-  for (const char* begin : kin_families)
-    if (family.starts_with(begin)) return begin;
-  return family;
-}
-
 /// From the fit to all rows, with the derivatives there: a family moves few parameters, and those that it alone knows
 /// return to their defaults, of which no other row tells.
 std::vector<double> fitted_without_family(const FitSet& set, double ridge, const std::string& left_out,
@@ -60,6 +54,12 @@ void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
 }
 
 }  // namespace
+
+std::string kin(const std::string& family) {
+  for (const char* begin : kin_families)
+    if (family.starts_with(begin)) return begin;
+  return family;
+}
 
 double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 0.4; }
 
@@ -104,16 +104,16 @@ void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const dou
   replace_predictions(a, set, [&](const std::string& family) { return std::span<const double>(without[kin(family)]); });
 }
 
-/// The error that ends an interval moves a little from one fit to the next, and shall not fall out of it.
-static constexpr double interval_margin = 1.01;
+EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors) {
+  return {std::exp(covering_width(errors, 0.9)), static_cast<Count>(errors.size())};
+}
 
-std::map<std::string, EstimateInterval> intervals(const Accuracy& left_out) {
+IntervalsByClass intervals(const Accuracy& left_out) {
   std::map<std::string, std::map<std::string, std::vector<double>>> errors;
   for (const PredictedRow& r : left_out.rows)
     if (r.counts()) errors[r.of.kind][r.of.family].push_back(std::fabs(std::log(r.predicted.value / r.measured)));
-  std::map<std::string, EstimateInterval> all;
-  for (const auto& [kind, families] : errors)
-    all[kind] = {interval_margin * std::exp(quantile_of_groups(families, 0.9)), static_cast<Count>(families.size())};
+  IntervalsByClass all;
+  for (const auto& [kind, families] : errors) all[kind] = interval_of(families);
   return all;
 }
 

@@ -36,9 +36,15 @@ void predict_again(Accuracy& a, const FitSet& set, std::span<const double> value
 void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const double> all,
                const AccuracyWatch& watch = {});
 
-/// The intervals of the classes of rows (RowSubject::kind), from left-out predictions: within `factor` are 90 of 100
-/// measurements, each family of a class counting the same; a hundredth more, since errors move from fit to fit. Rows
-/// that do not count are passed over.
-std::map<std::string, EstimateInterval> intervals(const Accuracy& left_out);
+/// The families that share machines, code or authors with a family, by one name; the family's own where there are none.
+std::string kin(const std::string& family);
+
+/// The interval of errors in logarithms without sign, by family: as near to 90 of 100 as they allow lie within, each
+/// family counting the same.
+EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors);
+
+/// The intervals of the classes of rows (RowSubject::kind), from left-out predictions. Rows that do not count are
+/// passed over.
+IntervalsByClass intervals(const Accuracy& left_out);
 
 }  // namespace llmcalc

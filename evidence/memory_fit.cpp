@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "evidence/errors.hpp"
+#include "evidence/left_out.hpp"
 #include "evidence/trained_process.hpp"
 #include "evidence/training_case.hpp"
 
@@ -126,8 +126,7 @@ MemoryEstimate fitted_memory(const FitRows& rows) {
     for (const MemoryFitRow& r : rows)
       if (r.process == (c.value == MemoryClass::process)) errors[r.family].push_back(log_error(r, without[r.family]));
     if (errors.empty()) continue;
-    e.intervals[static_cast<std::size_t>(c.value)] = {std::exp(quantile_of_groups(errors, 0.9)),
-                                                      static_cast<Count>(errors.size())};
+    e.intervals[static_cast<std::size_t>(c.value)] = interval_of(errors);
   }
   return e;
 }

@@ -354,6 +354,7 @@ json::Value achieved_json(const OperatorRates& rates, const std::string& how) {
     (dot == std::string::npos ? at : at[n.key.substr(dot + 1)]) = file_value(n);
     if (n.key == "recorded") achieved["launch"] = file_value(n);
   }
+  achieved["engine"] = engine_of_tables;
   achieved["how"] = how;
   return achieved;
 }

@@ -16,11 +16,15 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calc/units.hpp"
 
 namespace llmcalc {
+
+/// The engine whose profilers write such tables, by the name of its software profile.
+inline constexpr std::string_view engine_of_tables = "vllm";
 
 /// A layer's time on a number of tokens, or of sequences.
 struct LayerTime {

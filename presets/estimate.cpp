@@ -36,6 +36,22 @@ json::Value parameter_json(const ParameterCard& card, double value) {
           {"source", card.source}};
 }
 
+/// Intervals by the names of classes; those that are not there stay unknown.
+void read_intervals(const json::Object& o, std::span<const std::string_view> classes,
+                    std::span<EstimateInterval> intervals) {
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (o.has(classes[i])) intervals[i] = read_interval(o.object(classes[i]));
+  o.refuse_unread();
+}
+
+json::Value intervals_json(std::span<const std::string_view> classes, std::span<const EstimateInterval> intervals) {
+  json::Value v = json::Value::object();
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (const EstimateInterval& interval = intervals[i]; interval.families > 0)
+      v[std::string(classes[i])] = {{"factor", rounded(interval.factor)}, {"families", interval.families}};
+  return v;
+}
+
 }  // namespace
 
 void read_estimate(const json::Value& value, const std::string& where, const EstimateRead& to) {
@@ -44,13 +60,13 @@ void read_estimate(const json::Value& value, const std::string& where, const Est
   o.text_or("title", "");
   to.fitted = o.text("fitted");
   if (o.has("devices")) to.devices = o.texts("devices");
-  const json::Object parameters = o.object("parameters"), intervals = o.object("intervals");
+  const json::Object parameters = o.object("parameters");
   for (std::size_t i = 0; i < to.cards.size(); ++i)
     to.values[i] = read_parameter(parameters.object(to.cards[i].name), to.cards[i]);
-  for (std::size_t i = 0; i < to.classes.size(); ++i)
-    if (intervals.has(to.classes[i])) to.intervals[i] = read_interval(intervals.object(to.classes[i]));
   parameters.refuse_unread();
-  intervals.refuse_unread();
+  read_intervals(o.object("intervals"), to.classes, to.intervals);
+  if (!to.intervals_once_measured.empty() && o.has("intervals_once_measured"))
+    read_intervals(o.object("intervals_once_measured"), to.classes, to.intervals_once_measured);
   o.refuse_unread();
 }
 
@@ -59,13 +75,9 @@ json::Value estimate_json(std::string_view name, std::string_view title, const E
   if (!from.devices.empty()) v["devices"] = from.devices;
   for (std::size_t i = 0; i < from.cards.size(); ++i)
     v["parameters"][std::string(from.cards[i].name)] = parameter_json(from.cards[i], from.values[i]);
-  v["intervals"] = json::Value::object();
-  for (std::size_t i = 0; i < from.classes.size(); ++i) {
-    const EstimateInterval& interval = from.intervals[i];
-    if (interval.families > 0)
-      v["intervals"][std::string(from.classes[i])] = {{"factor", rounded(interval.factor)},
-                                                      {"families", interval.families}};
-  }
+  v["intervals"] = intervals_json(from.classes, from.intervals);
+  if (!from.intervals_once_measured.empty())
+    v["intervals_once_measured"] = intervals_json(from.classes, from.intervals_once_measured);
   return v;
 }
 

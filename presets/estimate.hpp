@@ -63,20 +63,31 @@ template <typename Parameters, typename Class>
 struct Estimator {
   Parameters parameters{};
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
-  std::string fitted{};                ///< when, and on what
+  std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< of a machine that was measured
+  std::string fitted{};                                                           ///< when, and on what
   std::vector<std::string> devices{};  ///< names of those on which the rows were measured
   /// Whether a row was measured on such a device.
   bool measured(std::string_view device) const {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
   const EstimateInterval& interval(Class c) const { return intervals[static_cast<std::size_t>(c)]; }
-  /// Intervals by the names of classes; of others there are none.
-  void set(const std::map<std::string, EstimateInterval>& by_name) {
-    for (const auto& c : choices<Class>)
-      if (const auto found = by_name.find(std::string(c.name)); found != by_name.end())
-        intervals[static_cast<std::size_t>(c.value)] = found->second;
+  /// The interval once the machine was measured: never wider than before.
+  const EstimateInterval& interval_once_measured(Class c) const {
+    const EstimateInterval& narrow = intervals_once_measured[static_cast<std::size_t>(c)];
+    return narrow.known() && narrow.factor < interval(c).factor ? narrow : interval(c);
   }
 };
+
+using IntervalsByClass = std::map<std::string, EstimateInterval>;
+/// Intervals in the order of the classes; of classes without a name in `by_name` there are none.
+template <typename Class>
+std::array<EstimateInterval, choices<Class>.size()> in_order(const IntervalsByClass& by_name) {
+  std::array<EstimateInterval, choices<Class>.size()> all{};
+  for (const auto& c : choices<Class>)
+    if (const auto found = by_name.find(std::string(c.name)); found != by_name.end())
+      all[static_cast<std::size_t>(c.value)] = found->second;
+  return all;
+}
 
 /// An estimator's file, its parts seen as rows. Names of classes are in the order of their intervals.
 template <typename Value, typename Interval, typename Text, typename Names>
@@ -87,6 +98,7 @@ struct EstimateRows {
   std::span<Interval> intervals;
   Text& fitted;
   Names& devices;
+  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator has none
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
 using EstimateWritten =
@@ -115,7 +127,8 @@ Estimator<Parameters, Class> read_estimator(const json::Value& value, const std:
                                             std::span<const ParameterCard> cards) {
   Estimator<Parameters, Class> e;
   const auto names = class_names<Class>();
-  read_estimate(value, where, {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices});
+  read_estimate(value, where,
+                {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices, e.intervals_once_measured});
   return e;
 }
 
@@ -123,7 +136,8 @@ template <typename Parameters, typename Class>
 json::Value estimator_json(std::string_view name, std::string_view title, std::span<const ParameterCard> cards,
                            const Estimator<Parameters, Class>& e) {
   const auto names = class_names<Class>();
-  return estimate_json(name, title, {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices});
+  return estimate_json(
+      name, title, {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices, e.intervals_once_measured});
 }
 
 }  // namespace llmcalc

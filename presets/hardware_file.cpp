@@ -275,8 +275,11 @@ void read_achieved(Sheet& s) {
   a.functions = not_negative(o, "functions");
   s.card.achieved_how = o.text("how");
   if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; say how it was measured");
-  s.card.measured = {
-      .rates = a, .products = formats_of(o, "matmul"), .memory = o.has("memory"), .links = o.has("link")};
+  s.card.measured = {.rates = a,
+                     .products = formats_of(o, "matmul"),
+                     .memory = o.has("memory"),
+                     .links = o.has("link"),
+                     .engine = o.text_or("engine", "")};
   o.refuse_unread();
 }
 

@@ -1,6 +1,7 @@
 #include "presets/training_estimator.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace llmcalc {
 
@@ -175,6 +176,8 @@ EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool as
   if (arch.has_experts()) return EstimateClass::experts;
   return assumed || silicon_of(card) == Silicon::other ? EstimateClass::assumed : EstimateClass::dense;
 }
+
+double rescale(double measured_scale) { return std::sqrt(measured_scale); }
 
 TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where) {
   return read_estimator<TrainingParameters, EstimateClass>(value, where, training_parameter_cards);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "presets/training_estimator.hpp"
 #include "report/explain/definition.hpp"
 #include "report/software.hpp"
 #include "text/error.hpp"
@@ -186,28 +187,36 @@ void add_differences(Grid& g, const Side& a, const Side& b) {
   }
 }
 
-/// The step of `b` where one of `a` was measured on such devices under the same software: its estimate is off by the
-/// factor by which that of `a` was. Its interval keeps its width.
+/// The interval of a report's step once another step on its machine was measured; nothing where it had none.
+std::optional<EstimateInterval> interval_once_measured(const json::Value& report) {
+  const json::Value* kind = at(report, "estimate.class");
+  if (kind == nullptr || !kind->is_string() || !number_at(report, "step.time_low_s")) return std::nullopt;
+  const auto known = parse<EstimateClass>(kind->get<std::string>());
+  return known ? std::optional(training_estimator().interval_once_measured(*known)) : std::nullopt;
+}
+
+/// The step of `b` where one of `a` was measured on such devices under the same software.
 void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
   const auto scale = number_at(a.report, "estimate.measured_scale");
-  const auto measured = number_at(a.report, "step.time_s"), time = number_at(b.report, "step.time_s");
+  const auto estimated = number_at(a.report, "step.time_s"), time = number_at(b.report, "step.time_s");
   const auto is_same = [&](const char* path) {
     const json::Value *x = at(a.report, path), *y = at(b.report, path);
     return x != nullptr && y != nullptr && *x == *y;
   };
-  if (!scale || !measured || !time || number_at(b.report, "estimate.measured_scale")) return;
+  if (!scale || !estimated || !time || number_at(b.report, "estimate.measured_scale")) return;
   if (!is_same("hardware.name") || !is_same("estimate.software")) return;
-  const auto text = [&](double seconds) { return human_text(Quantity(*scale * seconds), Unit::seconds); };
+  const double measured = *scale * *estimated, rescaled = rescale(*scale) * *time;
+  const auto text = [](double seconds) { return human_text(Quantity(seconds), Unit::seconds); };
   g.rows.push_back(
-      {"time of a step, re-scaled by the measured one", text(*measured), text(*time), by(*measured, *time)});
-  g.json.push_back({{"quantity", "step.rescaled_time_s"}, {"a", *scale * *measured}, {"b", *scale * *time}});
+      {"time of a step, re-scaled by the measured one", text(measured), text(rescaled), by(measured, rescaled)});
+  g.json.push_back({{"quantity", "step.rescaled_time_s"}, {"a", measured}, {"b", rescaled}});
   std::string sentence = fmt::format("{}, re-scaled by the measured step of {}: {:.3g} times its estimate, {} per step",
-                                     b.name, a.name, *scale, text(*time));
-  const auto low = number_at(b.report, "step.time_low_s"), high = number_at(b.report, "step.time_high_s");
-  const json::Value* kind = at(b.report, "estimate.class");
-  if (low && high && kind != nullptr && kind->is_string())
-    sentence += fmt::format(" ({}, the interval of class {}, re-scaled by a measured step)",
-                            interval_text(*scale * *low, *scale * *high, Unit::seconds), kind->get<std::string>());
+                                     b.name, a.name, rescale(*scale), text(rescaled));
+  if (const auto interval = interval_once_measured(b.report)) {
+    const Seconds bound(number_at(b.report, "step.bound_time_s").value_or(0));
+    sentence += fmt::format(" ({} in 9 of 10 cases)",
+                            interval_text(interval->above(bound, Seconds(rescaled)), rescaled, Unit::seconds));
+  }
   r.notes.push_back(std::move(sentence));
 }
 

@@ -25,14 +25,13 @@ void note_measured_scale(const Request& r, const TrainEstimate& e, Report& repor
   const bool outside = interval && std::max(*scale, 1 / *scale) > interval->factor;
   report.notes.push_back(fmt::format(
       "the measured {} are {:.3g} times the estimated {}{}; other plans on this machine: multiply their estimated "
-      "times "
-      "by {:.3g}",
+      "times by {:.3g}, its square root, since half of what a run is off is its own",
       rate(*r.run.measured_tokens_per_s), 1 / *scale, rate(tokens_per_second(e, e.estimate)),
       outside ? ", further off than 9 of 10 measurements are, so check that the plan is the measured one" : "",
-      *scale));
+      rescale(*scale)));
 }
 
-StepTime rescaled(const Request& r, const StepTime& t) { return r.run.measured_scale * t; }
+StepTime rescaled(const Request& r, const StepTime& t) { return rescale(r.run.measured_scale) * t; }
 
 double share_of_peak(const Request& r, double tokens_per_s) {
   const double tokens = real(mul(r.plan.micro_batch, r.plan.seq));
@@ -51,6 +50,20 @@ void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
                                   100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
 }
 
+namespace {
+/// What a measured step does to the interval of other plans.
+std::string narrowed_text(const Request& r) {
+  const auto now = interval_of(r);
+  if (!now) return "no interval is known";
+  const EstimateInterval& before = training_estimator().interval(class_of(r));
+  if (now->factor == before.factor) return "their intervals keep the width of their class";
+  return fmt::format(
+      "their intervals are a factor of {:.3g} either way instead of {:.3g}, as wide as the errors of {} "
+      "sources whose steps are predicted from one another",
+      now->factor, before.factor, now->families);
+}
+}  // namespace
+
 void note_rescaled(const Request& r, const Request& measured, Report& report) {
   const auto found = std::find_if(report.sections.begin(), report.sections.end(),
                                   [](const Section& s) { return s.key == "estimate"; });
@@ -59,13 +72,14 @@ void note_rescaled(const Request& r, const Request& measured, Report& report) {
   estimate.add("measured_scale", "", r.run.measured_scale);
   report.notes.insert(
       report.notes.begin(),
-      fmt::format("times are estimates times {:.3g}, by which a measured step is off: {} of {} at tp {}, cp {}, ep "
-                  "{}, pp {}, dp {}, micro-batch {}; their intervals keep the width of their class",
-                  r.run.measured_scale,
+      fmt::format("times are estimates times {:.3g}, the square root of what a measured step is off: {} of {} at tp "
+                  "{}, cp {}, ep {}, pp {}, dp {}, micro-batch {}; {}",
+                  rescale(r.run.measured_scale),
                   human_text(Quantity(*measured.run.measured_tokens_per_s), Unit::tokens_per_second),
                   counted(devices(measured.layout), "GPU"), ranks(measured.layout, Group::tensor),
                   ranks(measured.layout, Group::context), ranks(measured.layout, Group::expert),
-                  ranks(measured.layout, Group::pipeline), measured.layout.dp, measured.plan.micro_batch));
+                  ranks(measured.layout, Group::pipeline), measured.layout.dp, measured.plan.micro_batch,
+                  narrowed_text(r)));
 }
 
 }  // namespace llmcalc

@@ -27,8 +27,8 @@ std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::byt
 Evaluated evaluated(const Request& r, const Space& space, const Candidate& c) {
   Evaluated e = evaluate(space, c);
   e.time = rescaled(r, e.time);
-  e.found.step = r.run.measured_scale * e.found.step;
-  if (space.objective != Objective::memory) e.found.value *= r.run.measured_scale;
+  e.found.step = rescale(r.run.measured_scale) * e.found.step;
+  if (space.objective != Objective::memory) e.found.value *= rescale(r.run.measured_scale);
   return e;
 }
 
@@ -157,7 +157,7 @@ Grid numbers_grid(std::string last) {
 
 /// Days of the run of --tokens by a plan that was found.
 double days_of(const Request& r, const Space& space, const Found& f) {
-  return days(run_time(space, f, real(*r.run.tokens) * r.run.measured_scale));
+  return days(run_time(space, f, real(*r.run.tokens) * rescale(r.run.measured_scale)));
 }
 
 /// "give --gpus 16".
@@ -192,7 +192,7 @@ bool in_time(const Request& r, const Space& space, const Found& f, double limit)
 }
 
 Count fewest_in_time(const Request& r, const Space& space, double limit) {
-  const double tokens = real(*r.run.tokens) * r.run.measured_scale;
+  const double tokens = real(*r.run.tokens) * rescale(r.run.measured_scale);
   const double one = days(tokens / real(mul(space.plan.global_batch, space.plan.seq)) * least_device_seconds(space));
   return std::max<Count>(1, static_cast<Count>(std::min(std::floor(one / limit), 1e9)));
 }

@@ -145,7 +145,7 @@ Grid neighbours_grid(const Request& r, const Space& space, const Candidate& best
   Grid g{
       .key = "neighbours", .title = "the best plan but for", .columns = {"change", "why not"}, .left = 2, .rows = {}};
   for (Neighbour n : neighbours(space, best)) {
-    for (Seconds* t : {&n.slower, &n.part.by, &n.plan.found.step}) *t = r.run.measured_scale * *t;
+    for (Seconds* t : {&n.slower, &n.part.by, &n.plan.found.step}) *t = rescale(r.run.measured_scale) * *t;
     if (n.verdict == Verdict::impossible) continue;
     const Candidate& c = n.plan.found.candidate;
     const std::string why = why_lost(n);

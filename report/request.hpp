@@ -20,7 +20,7 @@ namespace llmcalc {
 struct RunInputs {
   std::optional<Count> tokens;
   std::optional<double> measured_tokens_per_s;  ///< of all GPUs together
-  double measured_scale = 1;  ///< by which estimated times are multiplied, since another plan was measured
+  double measured_scale = 1;  ///< of another plan on the machine: estimated over measured throughput; 1: none measured
   std::optional<double> price, watts, co2;  ///< USD per device-hour, W per device, kg per kWh
   double pue = 1;
   std::optional<double> mfu;              ///< reached, instead of the predicted one

@@ -203,6 +203,7 @@ void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& 
 void add_serving_notes(Report& report, const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                        const ServingRun& run) {
   if (r.engine) report.notes.push_back(estimate_note(r));
+  note_measured_device(r, report);
   note_wider_inference(r, report);
   if (const std::string why = why_no_long_run(r, e); !why.empty())
     report.notes.push_back("no long run by queueing theory: " + why);

@@ -12,6 +12,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "evidence/left_out.hpp"
+#include "evidence/once_measured.hpp"
 #include "evidence/operator_table.hpp"
 #include "presets/inference_estimator.hpp"
 #include "presets/load.hpp"
@@ -23,6 +24,8 @@
 
 namespace llmcalc {
 namespace {
+
+using namespace std::string_view_literals;
 
 AccuracyKind accuracy_kind(const std::string& said) {
   if (const auto kind = parse<AccuracyKind>(said)) return *kind;
@@ -80,8 +83,9 @@ Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, const ReplayB
 
 /// The times that a replay uses, from the options that replays alone have.
 ReplayBasis basis_of(const Arguments& arguments, AccuracyKind kind) {
+  const bool narrows_fit = kind == AccuracyKind::inference && arguments.has("--fit");
   for (const char* option : {"--tables", "--hardware"})
-    if (arguments.has(option) && kind != AccuracyKind::serving)
+    if (arguments.has(option) && kind != AccuracyKind::serving && !(narrows_fit && option == "--tables"sv))
       throw InputError(fmt::format("accuracy: {} is for serving, whose runs are replayed; leave it out", option));
   ReplayBasis basis;
   if (arguments.has("--hardware")) basis.hardware = load_hardware(arguments.text("--hardware"));
@@ -104,28 +108,44 @@ std::vector<std::string> devices_of(const Accuracy& a) {
 }
 
 /// Puts the values, and what left-out rows said, into an estimator.
-template <typename Estimate>
-Estimate estimator(std::span<const double> values, const Accuracy& left_out, std::string how) {
+template <typename Estimate, typename Class>
+Estimate estimator(std::span<const double> values, const Accuracy& left_out, const IntervalsByClass& once_measured,
+                   std::string how) {
   Estimate e;
   std::copy(values.begin(), values.end(), e.parameters.values().begin());
   e.fitted = std::move(how);
   e.devices = devices_of(left_out);
-  e.set(intervals(left_out));
+  e.intervals = in_order<Class>(intervals(left_out));
+  e.intervals_once_measured = in_order<Class>(once_measured);
   return e;
 }
 
+/// The intervals of times from the operators' tables, where there are some.
+IntervalsByClass with_tables(const ReplayBasis& basis, const Accuracy& left_out) {
+  if (basis.tables.empty()) return {};
+  const Accuracy replays = accuracy(published_measurements(MeasurementKind::serving), AccuracyKind::serving, {}, basis);
+  return intervals_with_tables(replays, intervals(left_out));
+}
+
+json::Value estimator_file(std::span<const double> values, const Accuracy& left_out, const ReplayBasis& basis,
+                           std::string how) {
+  if (left_out.kind == AccuracyKind::inference)
+    return inference_estimator_json(
+        estimator<InferenceEstimator, InferenceClass>(values, left_out, with_tables(basis, left_out), std::move(how)));
+  return training_estimator_json(
+      estimator<TrainingEstimator, EstimateClass>(values, left_out, intervals_after_a_step(left_out), std::move(how)));
+}
+
 /// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
-void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, Accuracy& a,
-               ProgressLine& line) {
+void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, const ReplayBasis& basis,
+               Accuracy& a, ProgressLine& line) {
   const WholeFile probe(path);  // a folder where nothing can be written is found out now
   const double ridge = chosen_ridge(a.kind);
   const std::vector<double> values = fitted(set, ridge, told(line, "fit: step"));
   leave_out(a, set, ridge, values, told(line, "fit without family"));
   const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
   const std::string how = fmt::format("{}, to {} figures of {}", today(), n, file.where);
-  write_json(path, a.kind == AccuracyKind::inference
-                       ? inference_estimator_json(estimator<InferenceEstimator>(values, a, how))
-                       : training_estimator_json(estimator<TrainingEstimator>(values, a, how)));
+  write_json(path, estimator_file(values, a, basis, how));
 }
 
 const EstimatorTerm& term(AccuracyKind kind, const std::string& said) {
@@ -154,10 +174,11 @@ void check_fit(const Arguments& arguments, AccuracyKind kind) {
 }
 
 /// Predictions by other parameters than the program's, where options ask for them.
-void refit(const Arguments& arguments, const MeasurementFile& file, Accuracy& a, ProgressLine& line) {
+void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
+           ProgressLine& line) {
   if (std::none_of(fit_options.begin(), fit_options.end(), [&](const char* o) { return arguments.has(o); })) return;
   const FitSet set = fit_set(file, a.kind);
-  if (arguments.has("--fit")) return write_fit(arguments.text("--fit"), file, set, a, line);
+  if (arguments.has("--fit")) return write_fit(arguments.text("--fit"), file, set, basis, a, line);
   if (!arguments.has("--without"))
     return leave_out(a, set, chosen_ridge(a.kind), shipped_values(a.kind), told(line, "fit without family"));
   const EstimatorTerm& t = term(a.kind, arguments.text("--without"));
@@ -173,7 +194,7 @@ int run_accuracy(const Arguments& arguments) {
   ProgressLine line("reading measurements");
   const MeasurementFile file = measurements(paths, kind);
   Accuracy a = predicted(file, kind, basis, line);
-  refit(arguments, file, a, line);
+  refit(arguments, file, basis, a, line);
   line.clear();
   return print(accuracy_report(a, {paths, file.unknown_keys, arguments.has("--rows")}), arguments.screen());
 }
@@ -185,7 +206,9 @@ constexpr std::array accuracy_options{
     Option{"--rows", "", "every row, with what it is about and what was assumed"},
     Option{"--leave-out", "", "each source predicted by parameters fitted to all others (minutes)"},
     Option{"--without", "TERM", "the estimator fitted without one of its terms: host, launch, fusion, links, ..."},
-    Option{"--tables", "DIR", "serving: times of layers from tables of operators, as calibrate --from reads them"},
+    Option{"--tables", "DIR",
+           "serving: times of layers from tables of operators, as calibrate --from reads them; inference --fit: the "
+           "tables whose replays say how much they narrow the interval"},
     Option{"--hardware", "HW", "serving: a preset or hardware file in place of the recorded device"},
     Option{"--fit", "FILE",
            "fit the estimator to the rows and write it to FILE (minutes); the errors are those left out"}};

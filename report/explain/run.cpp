@@ -69,7 +69,7 @@ constexpr Definition run_table[] = {
      [](S s) -> Formula {
        return {"R/r", measured(s)};
      },
-     "estimated times of other plans on the machine, times this", "--measured-tokens-per-s",
+     "estimated times of other plans on the machine, times its square root", "--measured-tokens-per-s",
      "--measured-tokens-per-s X, and software behind the estimate"},
     {"run.measured_tokens_per_s", "measured throughput", "tokens/s",
      [](S s) -> Formula {

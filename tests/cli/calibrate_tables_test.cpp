@@ -47,6 +47,7 @@ TEST_CASE("a hardware file from tables is read by every command that takes one",
   CHECK(rtx["name"] == "rtx");
   CHECK(rtx["memory"]["bandwidth"] == "1.792 TB/s");  // the datasheet's
   CHECK_FALSE(rtx.contains("aliases"));
+  CHECK(rtx["achieved"]["engine"] == "vllm");
   CHECK(rtx["achieved"]["memory"].get<double>() ==
         Approx(row(report["rates"], "number", "memory")["value"].get<double>()).epsilon(1e-3));
   CHECK(rtx["achieved"]["how"].get<std::string>().starts_with(
@@ -68,6 +69,17 @@ TEST_CASE("a hardware file from tables is read by every command that takes one",
   CHECK(under["inputs"]["memory_efficiency"] == rtx["achieved"]["memory"]);
   CHECK(under["decode"].contains("time_per_token_low_s"));
   CHECK(notes_say(under, "measured on the device: products in bf16, attention, memory, launches; the rest"));
+  // Replays of servers from such tables say how much narrower the interval of a server's times is.
+  const std::string server = "serve llama-3.1-8b --rate 0.2 --num-requests 60 --hardware ";
+  const json::Value known = test::ask(server + path("rtx.json")),
+                    unknown = test::ask(server + "rtx-pro-6000-blackwell-server");
+  for (const char* time : {"tpot_s", "ttft_s"}) {
+    const auto width = [&](const json::Value& r) {
+      return r["serving"][time]["mean_high"].get<double>() / r["serving"][time]["mean"].get<double>();
+    };
+    CHECK(width(known) < width(unknown));
+  }
+  CHECK(notes_say(known, "narrower by what replays of servers from such tables were off (decode under load 1.27 -> "));
   const json::Value timed =
       test::ask("validate docs/examples/tiny-llama.json --seq 8 --train --repeats 2 --hardware " + path("rtx.json"));
   CHECK(notes_say(timed, "tables of operators, a description that 'llmcalc calibrate' did not write on this machine"));

@@ -320,7 +320,7 @@ TEST_CASE("a measured step that no device can do is said, and all parts of a pla
   const std::string plan =
       "plan train llama-3.1-8b --hardware h100 --gpus 64 --top 1 --measured-plan '--gpus 64 --tp 8 --sp' "
       "--measured-tokens-per-s ";
-  const json::Value fast = test::ask(plan + "500k"), slow = test::ask(plan + "250k");
+  const json::Value fast = test::ask(plan + "1M"), slow = test::ask(plan + "250k");
   CHECK(fast["plans"][0]["step"]["mfu"] > 1);
   const auto is_doubted = [](const json::Value& report) {
     return std::any_of(report["notes"].begin(), report["notes"].end(), [](const json::Value& n) {

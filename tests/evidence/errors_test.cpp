@@ -70,3 +70,12 @@ TEST_CASE("nothing compared is no error", "[errors]") {
   CHECK((s.rows == 0 && s.median == 0 && s.worst == 0 && !s.coverage));
   CHECK(summary_of_groups({}).rows == 0);
 }
+
+TEST_CASE("a width covers as near to a share of errors as they allow, groups counting the same", "[errors]") {
+  using Errors = std::map<std::string, std::vector<double>>;
+  CHECK(covering_width(Errors{{"a", {0.3}}}, 0.9) == Approx(0.31));  // all or nothing
+  // After 0.2 are 87.5 %, after 0.5 all: the former is nearer.
+  CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.21));
+  CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.202}}, {"b", {0.2}}}, 0.9) == Approx(0.201));  // half-way
+  CHECK(covering_width(Errors{{"a", {0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.51));               // 75 % or all
+}

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -5,6 +6,10 @@
 #include <vector>
 
 #include "evidence/accuracy.hpp"
+#include "evidence/left_out.hpp"
+#include "evidence/once_measured.hpp"
+#include "presets/inference_estimator.hpp"
+#include "presets/training_estimator.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -14,7 +19,7 @@ namespace {
 /// A line of evidence/residuals: id, quantity, class, measured, predicted, predicted with its source left out.
 struct Residual {
   std::string row;  ///< id and quantity
-  double measured = 0, predicted = 0;
+  double measured = 0, predicted = 0, left_out = 0;
 };
 
 Residual residual_of(const std::string& line) {
@@ -25,7 +30,7 @@ Residual residual_of(const std::string& line) {
     from_behind.push_back(rest.substr(comma + 1));
     rest.resize(comma);
   }
-  return {rest, std::stod(from_behind[2]), std::stod(from_behind[1])};
+  return {rest, std::stod(from_behind[2]), std::stod(from_behind[1]), std::stod(from_behind[0])};
 }
 
 std::vector<Residual> committed(const std::string& kind) {
@@ -48,7 +53,37 @@ std::map<std::string, PredictedRow> predicted(MeasurementKind rows, AccuracyKind
 /// Of five digits.
 bool rounds_to(double x, double shown) { return std::fabs(x - shown) <= 1e-4 * std::fabs(x); }
 
+/// The program's rows, predicted with their sources left out: those that a fit counts.
+Accuracy left_out(const std::string& name, MeasurementKind rows, AccuracyKind kind) {
+  std::map<std::string, double> values;
+  for (const Residual& r : committed(name)) values[r.row] = r.left_out;
+  Accuracy a = accuracy(published_measurements(rows), kind);
+  std::erase_if(a.rows, [&](const PredictedRow& r) { return !values.contains(r.id + "," + r.quantity); });
+  for (PredictedRow& r : a.rows) r.predicted.value = values.at(r.id + "," + r.quantity);
+  return a;
+}
+
+/// Factors are shipped with four digits, residuals with five.
+template <typename Class>
+void check_shipped(const IntervalsByClass& found, const std::array<EstimateInterval, choices<Class>.size()>& shipped) {
+  const auto intervals = in_order<Class>(found);
+  for (const auto& c : choices<Class>) {
+    INFO(c.name);
+    const auto i = static_cast<std::size_t>(c.value);
+    CHECK(shipped[i].families == intervals[i].families);
+    CHECK(shipped[i].factor == Approx(intervals[i].factor).epsilon(1e-3));
+  }
+}
+
 }  // namespace
+
+TEST_CASE("the shipped intervals are those of the committed left-out residuals", "[accuracy]") {
+  const Accuracy training = left_out("training", MeasurementKind::training, AccuracyKind::training),
+                 inference = left_out("inference", MeasurementKind::inference, AccuracyKind::inference);
+  check_shipped<EstimateClass>(intervals(training), training_estimator().intervals);
+  check_shipped<EstimateClass>(intervals_after_a_step(training), training_estimator().intervals_once_measured);
+  check_shipped<InferenceClass>(intervals(inference), inference_estimator().intervals);
+}
 
 TEST_CASE("the committed residuals are those of the shipped parameters", "[accuracy]") {
   const auto [name, rows, kind] = GENERATE(table<const char*, MeasurementKind, AccuracyKind>(
