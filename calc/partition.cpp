@@ -1,6 +1,8 @@
 #include "calc/partition.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "calc/chunk_time.hpp"
 
@@ -160,13 +162,14 @@ class Dealer {
     Partition best = dealt();
     if (kinds_.size() == 1) return best;
     double least = correct(best);
-    for (int round = 0; round < 4; ++round) {
-      const Partition next = dealt();
-      const double slowest = correct(next);
-      if (slowest >= least) continue;
-      least = slowest;
-      best = next;
-    }
+    const auto consider = [&](const Partition& p) {
+      const double time = correct(p);
+      if (time >= least) return;
+      least = time;
+      best = p;
+    };
+    for (int round = 0; round < 4; ++round) consider(dealt());
+    consider(even_cut(LayerCosts(kinds_, costs_, model_chunks(p_))));
     return best;
   }
 
@@ -283,21 +286,28 @@ class Dealer {
   }
   double ends_of(Count h) const { return (h == first_ ? costs_.embedding : 0) + (h == last_ ? costs_.head : 0); }
 
-  /// Adds to every holder's load what its layers cost beyond as many of the mean; the load of the slowest.
+  /// Adds to every holder's load what its layers cost beyond as many of the mean. How good the spread is: the load of
+  /// the slowest holder, which none can be faster than, and the sum of the longest first chunk, the longest second
+  /// chunk ..., the time where holders wait for one another after each.
   double correct(const Partition& p) {
     const LayerCosts all(kinds_, costs_, model_chunks(p_));
     double slowest = 0;
+    std::array<double, max_layers> longest{};
     for (Count h = 0; h < holders_.size(); ++h) {
       double load = 0;
       Count n = 0;
+      std::size_t i = 0;
       holders_.for_each_chunk(h, [&](Count q) {
-        load += all.of(q, p[q].first, p[q].end);
+        const double time = all.of(q, p[q].first, p[q].end);
+        load += time;
         n += p[q].layers();
+        longest[i] = std::max(longest[i], time);
+        ++i;
       });
       besides_[static_cast<std::size_t>(h)] = load - layer_ * static_cast<double>(n);
       slowest = std::max(slowest, load);
     }
-    return slowest;
+    return slowest + std::accumulate(longest.begin(), longest.begin() + p_.chunks, 0.0);
   }
 
   const LayerKinds& kinds_;

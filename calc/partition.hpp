@@ -54,7 +54,8 @@ bool waits_for_weights(const Layout& layout);
 /// shares out evenly. Layers of several kinds, one chunk per rank: the smallest possible maximum over all ways to cut
 /// the list of layers, and among those with it, every chunk as near as possible to an equal share of what is left.
 /// Several kinds and chunks: layers are dealt as if they were equal; what a rank's own cost more or less than that is
-/// added to its load, and all are dealt again, a few times, of which the best is kept. Every chunk gets a layer.
+/// added to its load, and all are dealt again, a few times. Of these ways, and of the one with the shortest longest
+/// chunk, the best by slowest rank and longest chunks is kept. Every chunk gets a layer.
 /// Precondition: no more chunks than layers, no flaw.
 Partition balanced(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline);
 

@@ -3,6 +3,7 @@
 #include "calc/infer.hpp"
 #include "calc/train.hpp"
 #include "report/software.hpp"
+#include "report/stages.hpp"
 
 namespace llmcalc {
 namespace {
@@ -82,7 +83,9 @@ Seconds seconds_of_token(const Request& r, const Cluster& c) {
 Section sensitivity_section(const Request& r) {
   Section s{"sensitivity", "a tenth more of it changes the step by", {}};
   if (!r.software) return s;
-  return Changes(std::move(s), r, for_training, seconds_of_step).all();
+  Request same_plan = r;  // its spread of layers, too, which other hardware might change
+  same_plan.layout = with_stated_layers(r);
+  return Changes(std::move(s), same_plan, for_training, seconds_of_step).all();
 }
 
 Section decode_sensitivity_section(const Request& r) {

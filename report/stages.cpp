@@ -82,6 +82,19 @@ Partition partition_of(const Request& r) {
   return partition(price(r.model.arch, r.plan, r.layout, cluster.device), r.plan, r.layout, cluster);
 }
 
+}  // namespace
+
+Layout with_stated_layers(const Request& r) {
+  Layout l = r.layout;
+  const Partition p = partition_of(r);
+  if (p.size() < 2 || static_cast<std::size_t>(p.size()) > StageLayers::capacity) return l;
+  l.stage_layers = {};
+  for (Count q = 0; q < p.size(); ++q) l.stage_layers.push(p[q].layers());
+  return l;
+}
+
+namespace {
+
 Grid stages_grid(const Request& r, const Stages& all) {
   Grid g;
   g.key = "stages";

@@ -16,6 +16,9 @@ struct Stages {
   Bytes most_on_host() const;  ///< of a GPU, of the stage that has most there
 };
 Stages stages_of(const Request& r);
+/// The layout with the layers of every chunk stated as they are now, so that other hardware does not spread them in
+/// another way. Without a pipeline, and with more chunks than can be stated, as it is.
+Layout with_stated_layers(const Request& r);
 
 /// Adds one row per stage (layers, micro-batches in flight, memory; as text only with --stages), and how layers are
 /// spread over the chunks.

@@ -111,6 +111,27 @@ TEST_CASE("Layers of two kinds over several chunks per rank come within a layer 
   }
 }
 
+TEST_CASE("Layers of several kinds are not spread so that ranks wait after each chunk", "[cluster][partition]") {
+  // Three dense layers and 58 with experts on 16 ranks of two chunks: the cheap layers let rank 0 have one more than
+  // the others at the same load, but its second chunk would be the longest, and all would wait for it.
+  Arch a = even_moe();
+  a.layers = 61;
+  a.moe.layers = {};
+  for (Count l = 3; l < 61; ++l) a.moe.layers.insert(l);
+  const LayerKinds kinds = layer_kinds(a);
+  const Pipeline p{Schedule::interleaved, 16, 2, 128};
+  for (const double dense : {0.40, 0.45, 0.50, 0.55, 0.60}) {
+    RowCosts costs{.embedding = 0.05, .head = 0.6};
+    costs.layer[kinds[0].last < 3 ? 0 : 1] = dense;
+    costs.layer[kinds[0].last < 3 ? 1 : 0] = 1;
+    const Partition cut = balanced(kinds, costs, p);
+    for (Count q = 0; q < cut.size(); ++q) CHECK(cut[q].layers() <= 3);
+    Count longest = 0;
+    for (Count q = 16; q < 32; ++q) longest = std::max(longest, cut[q].layers());
+    CHECK(longest <= 2);
+  }
+}
+
 TEST_CASE("Every chunk has a layer, whatever layers, embedding and head cost", "[cluster][partition]") {
   Cases cases(42);
   for (int i = 0; i < 2000; ++i) {
