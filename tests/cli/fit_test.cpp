@@ -52,7 +52,10 @@ TEST_CASE("the longest context of a row of fit, its largest batch and its bytes 
     REQUIRE_FALSE(fit["runnable"].empty());
     for (const json::Value& row : fit["runnable"]) {
       if (!row["weight_precision"].contains("all")) continue;
-      const std::string weights = row["weight_precision"]["all"], precision = row["precision"];
+      std::string weights = row["weight_precision"]["all"];
+      const std::string precision = row["precision"];
+      for (const auto& [part, format] : row["weight_precision"].items())
+        if (part != "all") weights += "," + part + "=" + format.get<std::string>();
       CAPTURE(server, weights);
       const json::Value run =
           test::ask("serve " + server + " --prompt 3840 --generate 256 --rate 0.01 --num-requests 2 " +

@@ -114,12 +114,12 @@ TEST_CASE("the capacity of sessions lasts, and not much more does", "[serve][cap
   // its cache.
   const std::string server =
       "serve qwen3-32b --hardware h100 --tp 2 --prompt 500 --generate 300 --turns 6 --think-time 20 ";
-  const double capacity = capacity_of(server);
+  const double capacity = capacity_of(server, rate_text(3));
   const auto longest_queue = [&](double part, int seed) {
     double most = 0;
     const std::string options = rate_text(part * capacity) + " --num-requests 60000 --seed " + std::to_string(seed);
-    for (const json::Value& s : test::ask(server + options)["timeline"])
-      most = std::max(most, s["waiting"].get<double>());
+    const json::Value timeline = test::ask(server + options)["timeline"];
+    for (const json::Value& s : timeline) most = std::max(most, s["waiting"].get<double>());
     return most;
   };
   for (const int seed : {0, 1, 2}) {

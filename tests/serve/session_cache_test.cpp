@@ -9,7 +9,7 @@
 #include "tests/serve/even_times.hpp"
 
 using namespace llmcalc;
-using test::even_times;
+using test::one_second;
 
 namespace {
 
@@ -19,6 +19,13 @@ using Kind = Distribution::Kind;
 constexpr Sessions chats{.turns = 5, .think = Seconds(50), .history = 128};
 
 SchedulerRules cache_of(Count blocks) { return {.block_tokens = 4, .blocks = blocks, .prefix_cache = true}; }
+
+/// A pass takes a millisecond, so that hardly anything is in progress.
+PassTimes fast() {
+  PassTimes t;
+  t.rows = PassRowTimes({{1, one_second / 1000}, {2, one_second / 1000}});
+  return t;
+}
 
 /// The share of turns' history that a server of so many blocks finds, at a rate of turns.
 double simulated(Count blocks, double rate) {
@@ -30,8 +37,7 @@ double simulated(Count blocks, double rate) {
                                          .think = {.kind = Kind::exponential, .mean = 50},
                                          .seed = 3});
   const double prompt = 40 + chats.history;
-  return served(serve({.server = {.scheduler = cache_of(blocks)}}, even_times(), t), t, 1).cached * prompt /
-         chats.history;
+  return served(serve({.server = {.scheduler = cache_of(blocks)}}, fast(), t), t, 1).cached * prompt / chats.history;
 }
 
 }  // namespace
@@ -46,12 +52,11 @@ TEST_CASE("A cache keeps sessions for the time that fills its room", "[serve][st
 }
 
 TEST_CASE("A server finds as much of its sessions' history as the theory of its cache says", "[serve][steady-state]") {
-  constexpr double rate = 0.05;  // few enough that nothing to speak of is in progress
   double last = 0;
-  for (const Count blocks : {100, 200, 400}) {
+  for (const Count blocks : {2000, 6000, 15000}) {
     CAPTURE(blocks);
-    const double share = kept_share(cache_of(blocks), chats, rate, static_cast<double>(blocks));
-    CHECK(simulated(blocks, rate) == Approx(share).margin(0.08));
+    const double share = kept_share(cache_of(blocks), chats, 5, static_cast<double>(blocks));
+    CHECK(simulated(blocks, 5) == Approx(share).margin(0.03));
     CHECK(share > last + 0.1);
     last = share;
   }
