@@ -106,6 +106,12 @@ TEST_CASE("the capacity of sessions in theory does not depend on the rate that i
   REQUIRE(few["serving"]["prefix_hits"] > 1.2 * many["serving"]["prefix_hits"].get<double>());
   CHECK(theory(few) == theory(many));
   CHECK(theory(few) == Approx(measured(few)).epsilon(0.125));
+  for (const char* other : {"llama-3.1-8b --hardware h100 --turns 10 --think-time 60 --prompt 300 --generate 200",
+                            "llama-3.1-70b --hardware h200 --tp 4 --turns 8 --think-time 20 --prompt 1000"}) {
+    CAPTURE(other);
+    const json::Value r = test::ask("serve " + std::string(other) + " --rate 2 --num-requests 3000");
+    CHECK(theory(r) == Approx(measured(r)).epsilon(0.125));
+  }
   CHECK(theory(at_once) < 1.25 * measured(at_once));  // it knows no queue that empties the cache
 }
 
