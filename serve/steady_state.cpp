@@ -335,7 +335,10 @@ SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const Stead
   full.put_most(s);
   s.kept = most.kept;
   if (most.rate) s.begun = begun_at(full, *most.rate, s.begun);
-  if (most.kept && *most.kept < 1 - 1e-3) s.limit = SteadyLimit::blocks;
+  if (most.kept && *most.kept < 1 - 1e-3) {  // blocks, beside those that are kept between turns
+    s.limit = SteadyLimit::blocks;
+    s.by_blocks = s.begun;
+  }
   s.full_pass = Seconds(full.pass(s.begun));
   s.decodes = rank.decodes();
   const double capacity = s.begun / s.full_pass.value;

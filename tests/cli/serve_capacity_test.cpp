@@ -112,6 +112,7 @@ TEST_CASE("the capacity of sessions in theory does not depend on the rate that i
     const json::Value r = test::ask("serve " + std::string(other) + " --rate 2 --num-requests 3000");
     CHECK(theory(r) == Approx(measured(r)).epsilon(0.125));
   }
+  CHECK(few["steady_state"]["limit"] == "blocks of the cache");
   CHECK(theory(at_once) < 1.25 * measured(at_once));  // it knows no queue that empties the cache
 }
 
