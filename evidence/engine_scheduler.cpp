@@ -16,9 +16,22 @@ Count group_layers(Count whole, Count limited) {
   return 2 * more < 3 * fewer ? more : fewer;
 }
 
+/// Whether all that a sequence holds is in windows of one length, beside states: no layer sees all tokens or keeps
+/// pooled keys of those behind its window.
+bool has_windows_alone(const Arch& arch) {
+  bool any = false;
+  for (const LayerKind& kind : layer_kinds(arch)) {
+    if (!caches_keys(arch, kind)) continue;
+    const bool pools = arch.mixer(kind.mixer).attention == AttentionKind::compressed;
+    if (pools || !kind.reach.limited() || kind.reach != arch.local.reach) return false;
+    any = true;
+  }
+  return any;
+}
+
 /// The blocks of the cache. Where layers of two kinds share it, a block holds tokens of one group of layers, so that
-/// as many bytes are more blocks: one of all layers is as many as there are groups, without padding. A state takes
-/// blocks by its bytes.
+/// as many bytes are more blocks: one of all layers is as many as there are groups, without padding. Layers that all
+/// have a limited reach are one group. A state takes blocks by its bytes.
 void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
   const auto [whole, limited] = attending_layers(arch);
   rules.blocks = memory.blocks;
@@ -29,6 +42,9 @@ void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rul
     rules.limited_groups = ceil_div(limited, size);
     rules.blocks = mul(memory.blocks, all) / size;
     block = Bytes(ceil_div(mul(block.value, size), all));
+  } else if (has_windows_alone(arch)) {
+    rules.whole_groups = 0;
+    rules.limited_groups = 1;
   }
   if (memory.state > Bytes() && block > Bytes()) rules.state_blocks = ceil_div(memory.state.value, block.value);
 }

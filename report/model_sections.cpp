@@ -225,6 +225,12 @@ void add_nodes(const Request& r, std::vector<std::string>& n) {
 }
 }  // namespace
 
+std::string weights_text(const Request& r) {
+  const WeightFormats& w = r.plan.weight_precision;
+  const bool own = w == r.model.weights && !r.gave("--weight-precision");
+  return weight_formats_text(w) + (own ? ": the checkpoint's" : "");
+}
+
 std::string tower_place(const Plan& plan) {
   return plan.cut_towers == Bytes() ? "for images or sounds, whole on every GPU"
                                     : "for images or sounds, whole on every GPU but for layers, which TP cuts";

@@ -151,12 +151,16 @@ std::string meaning(const explain::Definition& d) {
 /// A value of any kind but null: what is not known or does not apply is absent.
 Value scalar() { return {{"type", {"string", "number", "boolean"}}}; }
 
+/// One format; or "all", which most components have, and those that differ by name.
+Value formats() { return {{"type", {"string", "object"}}, {"additionalProperties", {{"type", "string"}}}}; }
+
 void add_inputs(Value& schema) {
   Value& inputs = schema["properties"]["inputs"];
   inputs = described("object", "every option in effect, under its name");
   for (const Option& o : options()) {
     if (o.field.effective == nullptr) continue;
-    Value& option = inputs["properties"][o.key()] = scalar();
+    const bool by_component = o.flag == "--weight-precision" || o.flag == "--base-precision";
+    Value& option = inputs["properties"][o.key()] = by_component ? formats() : scalar();
     option["description"] = fmt::format("{}: {}", o.flag, o.help);
   }
   inputs["additionalProperties"] = scalar();  // the options of a command alone

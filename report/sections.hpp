@@ -56,6 +56,8 @@ Grid operators_grid(const Request& r, Phase phase);
 
 /// Things a reader must know, from the model, the hardware and the plan.
 std::vector<std::string> notes(const Request& r);
+/// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and whose they are unless they were asked for.
+std::string weights_text(const Request& r);
 /// On which ranks the bytes of towers lie.
 std::string tower_place(const Plan& plan);
 

@@ -79,7 +79,8 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
                        const GoesOn& goes_on);
 
 /// The long run of such traffic by queueing theory. What the cache had of prompts is taken from the run; of sessions,
-/// whose tokens leave the cache the sooner the more come, its share at capacity from `cached_at_capacity`.
+/// whose tokens leave the cache the sooner the more come, theory says what it has at capacity, or where it does not
+/// know (a log; turns that come to another cache) `cached_at_capacity`.
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served, std::optional<double> cached_at_capacity);
 
@@ -110,8 +111,8 @@ struct ServingCapacity {
 /// Measured on the traffic's requests, which come at random, whatever their own rate: what is answered in the middle
 /// half of a run in which half more come, where a little less than that leaves no queue that grows, and a little more
 /// does; else the most rate at which none grows. With sessions, whose tokens leave the cache while their next turns
-/// wait, no queue may be long. One engine counts for all; of two kinds, as many as tell their ratio; where turns go to
-/// different engines, up to 8.
+/// wait, it is the most rate that lasts: no queue may be long near the end of three longer runs. One engine counts for
+/// all; of two kinds, as many as tell their ratio; where turns go to different engines, up to 8.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 /// By how many requests per second the queue grows in the second half of the arrivals; 0: by no more than one in fifty
 /// of them.

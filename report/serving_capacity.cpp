@@ -39,27 +39,38 @@ struct FleetPart {
 
 /// `n` of the traffic's requests, over and over, at exactly another rate: as Poisson's, so that they are in no step
 /// with each other. Turns follow the answers that they wait for.
-ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n) {
+ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n, std::uint64_t draw = 0) {
   ChainId sessions = 0;
   for (const ServerRequest& q : given)
     if (q.session != no_chain) sessions = std::max(sessions, q.session + 1);
   ServingTraffic all;
-  Random random(0);
+  Random random(draw);
   double drawn = 0;
   for (Count i = 0; i < n; ++i) {
-    drawn += exponential(random) / rate;
     const auto round = static_cast<std::uint32_t>(static_cast<std::size_t>(i) / given.size());
     ServerRequest q = given[static_cast<std::size_t>(i) % given.size()];
     if (q.session != no_chain) q.session += round * sessions;
     if (q.after != no_request)
       q.after += round * static_cast<RequestId>(given.size());
     else
-      q.at = Seconds(drawn);
+      q.at = Seconds(drawn += exponential(random) / rate);
     all.requests.requests.push_back(q);
   }
   for (ServerRequest& q : all.requests.requests)
     if (q.after == no_request) q.at = real(n) / rate / drawn * q.at;
   return all;
+}
+
+/// Requests of a session in the mean, rounded up; 1 without sessions.
+Count mean_turns(const std::vector<ServerRequest>& all) {
+  Count requests = 0;
+  ChainId sessions = 0;
+  for (const ServerRequest& q : all) {
+    if (q.session == no_chain) continue;
+    ++requests;
+    sessions = std::max(sessions, q.session + 1);
+  }
+  return requests == 0 ? 1 : ceil_div(requests, sessions);
 }
 
 /// What is answered in the middle half of a run, counted from one end of a request to another: where many end at once,
@@ -78,7 +89,11 @@ ServingCapacity middle_half(const ServerRun& run, double parts) {
 class CapacityTrial {
  public:
   CapacityTrial(const Request& r, const ServingEngine& e, const ServingTraffic& traffic)
-      : engine_(e), traffic_(traffic), sessions_(has_sessions(traffic.requests.requests)), part_(r, sessions_) {}
+      : engine_(e),
+        traffic_(traffic),
+        sessions_(has_sessions(traffic.requests.requests)),
+        turns_(mean_turns(traffic.requests.requests)),
+        part_(r, sessions_) {}
 
   /// What is answered while half more comes, whatever rate was tried first.
   ServingCapacity saturated() const {
@@ -97,9 +112,13 @@ class CapacityTrial {
   /// Whether a queue grows at a rate; with sessions, whether one is ever long, which drains the cache of what their
   /// next turns need.
   bool grows(double rate) const {
-    const ServerRun r = run(rate, tell(rate));
-    return queue_growth(r) > 0 || (sessions_ && long_queue(r) > 0);
+    constexpr std::uint64_t draws = 3;
+    if (!sessions_) return queue_growth(run(rate, tell(rate))) > 0;
+    bool lost = false;
+    for (std::uint64_t draw = 0; draw < draws && !lost; ++draw) lost = thrashes(rate, draw);
+    return lost;
   }
+  bool sessions() const { return sessions_; }
   /// Of sessions, the share of prompts' tokens that are in the cache at a rate.
   std::optional<double> cached(double rate) const {
     if (!sessions_) return std::nullopt;
@@ -123,12 +142,34 @@ class CapacityTrial {
     load.cached = std::min(kept_of_prefix(engine_.rules.scheduler, load.shared), load.prompt - 1);
     return steady_state(one, engine_.times, load).capacity;
   }
-  ServerRun run(double rate, Count n) const {
-    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, n);
-    return plain_run(part_.request, engine_, more);
+  ServerRun run(double rate, Count n, std::uint64_t draw = 0, const ServerWatch& watch = {}) const {
+    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, n, draw);
+    return plain_run(part_.request, engine_, more, watch);
   }
-  /// As many as tell that two in a hundred stay behind.
-  Count tell(double rate) const { return std::max<Count>(12'000, enough(rate)); }
+  /// The same of sessions, whose cache a long queue empties: where more come than are answered without it, the queue
+  /// stays. It is looked at before the last sessions end, when fewer and fewer come, or ends the run when it is
+  /// hopeless.
+  bool thrashes(double rate, std::uint64_t draw) const {
+    constexpr Count few = 10, longer = 3, hopeless = 10, per_cent = 100;
+    const Count n = tell(rate), nearly_all = n * 4 / 5;
+    Count waiting = 0, in_progress = 0, answers = 0;
+    const auto look = [&](const PassRecord& p) {
+      waiting = p.waiting;
+      in_progress = std::max(few, p.in_progress);
+    };
+    const auto answered = [&](RequestId, const Answer&) {
+      return ++answers < nearly_all && waiting <= hopeless * in_progress;
+    };
+    run(rate, n, draw, {.pass = look, .answered = answered});
+    return answers < nearly_all || waiting > std::min(longer * in_progress, n / per_cent);
+  }
+  /// As many as tell that two in a hundred stay behind. Near its capacity a cache of sessions is lost slowly: fewer
+  /// hits leave more sessions alive, which leave less room. So there as many as many sessions one after another have.
+  Count tell(double rate) const {
+    constexpr Count few = 12'000, most = 60'000, lives = 4;
+    const Count n = std::max(few, enough(rate));
+    return sessions_ ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
+  }
   /// For rounds of those in progress, and of those whose users think.
   Count enough(double rate) const {
     constexpr Count rounds = 16, fewest = 4000, most = 60'000;
@@ -144,6 +185,7 @@ class CapacityTrial {
   const ServingEngine& engine_;
   const ServingTraffic& traffic_;
   bool sessions_;
+  Count turns_;  ///< of a session, in the mean
   FleetPart part_;
 };
 
@@ -162,6 +204,8 @@ ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, cons
     most = trial.between(rate / 4, below * rate);
   else if (!trial.grows(above * rate))
     most = trial.between(above * rate, beyond * rate);
+  else if (trial.sessions())  // a full server's rate was not tried for long
+    most = trial.between(below * rate, above * rate);
   most.overloaded = full.rate();
   most.cached = trial.cached(most.rate() / most.parts);
   return most;

@@ -91,7 +91,7 @@ SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const 
   if (r.gave("--batching")) s.batching = v.batching;
   s.admission = v.admission;
   s.preemption = v.preemption;
-  s.prefix_cache = v.prefix_cache;
+  s.prefix_cache = v.prefix_cache && s.whole_groups > 0;
   s.speculation = speculation_of(v);
   return memory.states > 0 ? of_states_alone(s, memory.states) : s;
 }

@@ -20,6 +20,13 @@ Request with_option(Request r, std::string_view flag, Count n) {
   return r;
 }
 
+/// Tensor-parallel attention whose ranks have whole experts; they share out tokens between the two.
+Request with_whole_experts(const Request& r, Count n) {
+  Request one = with_option(with_option(with_option(r, "--tp", n), "--ep", n), "--etp", 1);
+  give(one, *find_option("--sp"), "");
+  return one;
+}
+
 /// Whether some option that a layout consists of was given.
 bool gives_layout(const Request& r) { return r.gave("--tp") || r.gave("--ep") || r.gave("--dp") || r.gave("--pp"); }
 
@@ -68,7 +75,9 @@ std::vector<Request> serving_layouts(const Request& r) {
     all.push_back(with_option(r, "--tp", n));
     for (Count stages = 2; pipelines && stages <= most_stages && mul(n, stages) <= most_ranks; stages *= 2)
       all.push_back(with_option(with_option(r, "--tp", n), "--pp", stages));
-    if (n > 1 && r.model.arch.has_experts()) all.push_back(with_option(with_option(r, "--dp", n), "--ep", n));
+    if (n == 1 || !r.model.arch.has_experts()) continue;
+    all.push_back(with_option(with_option(r, "--dp", n), "--ep", n));
+    all.push_back(with_whole_experts(r, n));
   }
   return all;
 }

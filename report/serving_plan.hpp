@@ -32,8 +32,8 @@ std::optional<double> usd_per_hour(const ServingOffer& o);
 bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b);
 
 /// The layouts that are searched: 1 to 16 tensor-parallel ranks, alone and, where no link is faster than PCI Express,
-/// as the stages of a pipeline of 2 or 4; with experts as many data-parallel ranks of attention. None where a layout
-/// was given.
+/// as the stages of a pipeline of 2 or 4; with experts as many data-parallel ranks of attention, and as many
+/// tensor-parallel ones whose ranks have whole experts. The request's own alone where a layout was given.
 std::vector<Request> serving_layouts(const Request& r);
 
 /// Requests of the traffic that meet no other: one where all are alike, else 100, and 10,000 where fewer of these than
@@ -47,8 +47,10 @@ std::string too_slow(const Request& r, const Served& alone);
 ServingOffer serving_offer(const Request& r);
 
 /// Settles offers as far as they can be shown, and serves the load with these: the `top` best, best first, among them
-/// one of fewest GPUs. Of an offer that cannot be among them only that is found out. Each keeps the limits and leaves
-/// no queue that grows; with one engine fewer it does not. `goes_on`: false stops when something is found.
+/// one of fewest GPUs. Of an offer that cannot be among them only that is found out. Each leaves no queue that grows
+/// and keeps the limits: but for one draw of the traffic in twenty, the share of requests that do would be less than it
+/// is and still as many as --percentile says. With one engine fewer it does not. `goes_on`: false stops when something
+/// is found.
 std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
                                                const std::function<bool()>& goes_on);
 

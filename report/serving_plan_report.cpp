@@ -6,6 +6,7 @@
 #include <set>
 
 #include "report/kept_load.hpp"
+#include "report/narrowed.hpp"
 #include "report/options.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
@@ -19,10 +20,9 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array not_searched_of_serving{
-    "pipelines over faster links than PCI Express",
-    "tensor-parallel attention with experts whole (--tp N --ep N --etp 1 --sp)",
-    "engines for prompts and answers apart", "other formats of weights and cache", "other limits of a pass"};
+constexpr std::array not_searched_of_serving{"pipelines over faster links than PCI Express",
+                                             "engines for prompts and answers apart",
+                                             "other formats of weights and cache", "other limits of a pass"};
 
 std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 
@@ -298,6 +298,12 @@ void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>
     if (noted.insert(o->request.hardware->name).second) note_wider_inference(o->request, report);
 }
 
+/// Formats of the best plan's weights and products.
+void add_formats(Report& report, const Request& best) {
+  report.notes.push_back("weights in " + weights_text(best));
+  if (std::string note = formats_note(best); !note.empty()) report.notes.push_back(std::move(note));
+}
+
 // ---- Which offers are shown
 
 /// Those of one hardware that have room.
@@ -362,6 +368,7 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
   report.notes.push_back(fmt::format("{} layouts: {} have room, {} keep the limits{}",
                                      counts["candidates"].get<Count>(), counts["fit"].get<Count>(),
                                      counts["serve"].get<Count>(), q.stopped ? "; stopped before the end" : ""));
+  if (!shown.empty()) add_formats(report, shown.front()->request);
   if (std::any_of(shown.begin(), shown.end(), [](const ServingOffer* o) { return o->run.share < 1; }))
     report.notes.push_back("of many engines 32 are simulated, with their share of the load");
   report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched_of_serving, "; ")));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "report/kept_load.hpp"
+#include "report/narrowed.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "report/serving_plan.hpp"
@@ -205,8 +206,13 @@ void add_serving_notes(Report& report, const Request& r, const ServingEngine& e,
   if (r.engine) report.notes.push_back(estimate_note(r));
   note_measured_device(r, report);
   note_wider_inference(r, report);
+  if (std::string note = formats_note(r); !note.empty()) report.notes.push_back(std::move(note));
   if (const std::string why = why_no_long_run(r, e); !why.empty())
     report.notes.push_back("no long run by queueing theory: " + why);
+  if (r.serving.prefix_cache && e.rules.scheduler.limited_groups > 0 && e.rules.scheduler.whole_groups == 0)
+    report.notes.push_back(
+        "every layer has a window: a sequence holds that alone, and of what an engine keeps of it for later prompts "
+        "nothing is counted");
   if (traffic.cut > 0)
     report.notes.push_back(fmt::format("{} prompts were longer than the engine takes, and were cut", traffic.cut));
   if (!traffic.unused.empty())

@@ -51,6 +51,18 @@ double rate_of(const std::vector<ServerRequest>& log) {
   return span > 0 ? static_cast<double>(log.size() - 1) / span : 0;
 }
 
+/// Whether a turn comes to the cache that its session's last one left, and the traffic is no log.
+bool finds_its_cache(const ServingInputs& v, const Fleet& fleet) {
+  const bool one = fleet.replicas == 1 || fleet.routing == Routing::prefix_aware;
+  return v.turns > 1 && one && fleet.server.ranks == 1 && fleet.server.scheduler.prefix_cache;
+}
+
+/// A prompt is the shared prefix, what was said before, and what is new.
+Sessions sessions_of(const Request& r, const SteadyLoad& load) {
+  const double of_turn = real(r.plan.prompt) + load.generate;
+  return {.turns = r.serving.turns, .think = r.serving.think, .history = real(r.serving.turns - 1) / 2 * of_turn};
+}
+
 }  // namespace
 
 bool has_sessions(const std::vector<ServerRequest>& all) {
@@ -86,7 +98,10 @@ SteadyState steady_state_of(const Request& r, const ServingEngine& e, const Serv
   SteadyLoad load = mean_load(traffic);
   const auto tokens = [&](double share) { return std::min(share * load.prompt, load.prompt - 1); };
   load.cached = tokens(served.cached);
-  if (cached_at_capacity) load.cached_at_capacity = tokens(*cached_at_capacity);
+  if (const Fleet fleet = serving_fleet(r, e); finds_its_cache(v, fleet))
+    load.sessions = sessions_of(r, load);
+  else if (cached_at_capacity)
+    load.cached_at_capacity = tokens(*cached_at_capacity);
   if (has_known_arrivals(v)) load.arrivals = v.arrival_variation * v.arrival_variation;
   const Fleet fleet = serving_fleet(r, e);
   if (v.users)

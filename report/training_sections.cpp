@@ -165,7 +165,7 @@ Section training_memory_section(const Request& r) {
 Section inference_memory_section(const Request& r) {
   const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
   Section s{"inference_memory", "inference memory, per GPU", {}};
-  s.add("weights_bytes", "weights", m.weights, weight_formats_text(r.plan.weight_precision));
+  s.add("weights_bytes", "weights", m.weights, weights_text(r));
   if (m.towers != Bytes()) s.add("towers_bytes", "towers", m.towers, tower_place(r.plan));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));

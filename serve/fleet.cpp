@@ -32,8 +32,11 @@ EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Co
 }
 
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach) {
-  if (rules.whole_groups == 0) return blocks_of(rules, reach, any_length) <= rules.blocks ? any_length : 0;
-  Count fits = 0, too_long = rules.blocks / rules.whole_groups * rules.block_tokens + 1;
+  const Count of_whole = rules.whole_groups, of_windows = rules.limited_groups;
+  if (of_whole == 0 && blocks_of(rules, reach, any_length) <= rules.blocks) return any_length;
+  Count fits = 0, too_long = 1;
+  if (of_whole + of_windows > 0)
+    too_long = rules.blocks / (of_whole > 0 ? of_whole : of_windows) * rules.block_tokens + 1;
   while (too_long - fits > 1) {
     const Count middle = fits + (too_long - fits) / 2;
     (blocks_of(rules, reach, middle) <= rules.blocks ? fits : too_long) = middle;

@@ -51,9 +51,10 @@ struct SchedulerRules {
   Count block_tokens = 16;
   Count blocks = Count{1} << 40;               ///< of the cache of one replica
   Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); one of whole reach or more,
-                                               ///< none where the cache is states alone
+                                               ///< none where the cache is states or windows alone
   Count state_blocks = 0;                      ///< of a sequence, for the states of linear attention
-  bool prefix_cache = false;                   ///< blocks of finished requests are kept until their room is needed
+  bool prefix_cache = false;                   ///< blocks of finished requests are kept until their room is needed;
+                                               ///< with groups of whole reach alone
   Speculation speculation{};
 };
 

@@ -74,6 +74,13 @@ class SteadyRank {
     return (decodes_ * time(1, 0).mean + chunks(0) * time(0, 1).mean) / passes(0);
   }
 
+  /// Blocks of what is in progress at a rate, without those of a shared prefix.
+  double held(double rate, double capacity, double places) const {
+    const double pass = pass_seen(rate, capacity, places), n = rate * pass * decodes_;
+    const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
+    return rate * pass * std::max(1.0, block_passes(n) - shared * passes(n));
+  }
+
   SteadyTimes at(double rate, double capacity, double places) const {
     SteadyTimes t;
     const double pass = pass_seen(rate, capacity, places), others = rate * pass * decodes_;
@@ -229,15 +236,109 @@ class SteadyRank {
   double decodes_ = 0;
 };
 
+/// A rank whose cache keeps sessions.
+class SessionRank {
+ public:
+  SessionRank(const EngineRules& engine, const PassTimes& times, const SteadyLoad& load)
+      : engine_(engine), times_(times), load_(load) {}
+
+  /// The load where so many turns find their history.
+  SteadyLoad with(double kept) const {
+    SteadyLoad l = load_;
+    const SchedulerRules& rules = engine_.scheduler;
+    const Count of_prefix = rules.whole_groups > 0 ? shared_blocks(rules, load_.shared) / rules.whole_groups : 0;
+    l.cached = static_cast<double>(of_prefix * rules.block_tokens) + kept * load_.sessions.history;
+    l.cached = std::min(l.cached, load_.prompt - 1);
+    return l;
+  }
+  /// The share of turns that find their history at a rate, from all on down to where it stays; nothing: the cache is
+  /// lost, or the rate is beyond what passes hold.
+  std::optional<double> kept(double rate) const {
+    constexpr int steps = 200;
+    constexpr double still = 1e-4;
+    double share = 1;
+    for (int i = 0; i < steps; ++i) {
+      const double room = room_at(rate, share);
+      if (room <= 0) return std::nullopt;
+      const double next = kept_share(engine_.scheduler, load_.sessions, rate, room);
+      if (next > share - still) return next;
+      share = next;
+    }
+    return share;
+  }
+  /// The most rate at which it is not lost.
+  double most() const {
+    double low = 0, high = capacity(1).first;
+    for (int i = 0; i < 20; ++i) {
+      const double middle = (low + high) / 2;
+      (kept(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
+ private:
+  /// By the limits of a pass: requests per second, and sequences in progress.
+  std::pair<double, double> capacity(double kept) const {
+    const SteadyLoad l = with(kept);
+    const SteadyRank rank(engine_, times_, l);
+    SteadyState s;
+    rank.put_most(s);
+    return {s.begun / rank.pass(s.begun), std::max(1.0, s.begun * rank.passes(s.begun * rank.decodes()))};
+  }
+  /// Blocks that are left between turns; 0: none.
+  double room_at(double rate, double kept) const {
+    const auto [most, places] = capacity(kept);
+    if (rate >= most) return 0;
+    const SteadyLoad l = with(kept);
+    const auto all = static_cast<double>(engine_.scheduler.blocks - shared_blocks(engine_.scheduler, l.shared));
+    return all - SteadyRank(engine_, times_, l).held(rate, most, places);
+  }
+
+  const EngineRules& engine_;
+  const PassTimes& times_;
+  const SteadyLoad& load_;
+};
+
+/// The load at capacity, and of sessions the rate per rank and the share of turns that find their history.
+struct AtCapacity {
+  SteadyLoad load;
+  std::optional<double> rate{}, kept{};
+};
+AtCapacity at_capacity_of(const Fleet& fleet, const PassTimes& times, const SteadyLoad& load) {
+  AtCapacity at{.load = load};
+  at.load.cached = load.cached_at_capacity.value_or(load.cached);
+  if (load.sessions.turns == 1) return at;
+  const SessionRank rank(fleet.server, times, load);
+  at.rate = rank.most();
+  at.kept = rank.kept(*at.rate).value_or(0);
+  at.load = rank.with(*at.kept);
+  return at;
+}
+
+/// Requests that begin in a pass at a rate, below the most.
+double begun_at(const SteadyRank& rank, double rate, double most) {
+  double low = 0, high = most;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (middle < rate * rank.pass(middle) ? low : high) = middle;
+  }
+  return high;
+}
+
 }  // namespace
 
 SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const SteadyLoad& load) {
-  SteadyLoad at_capacity = load;
-  at_capacity.cached = load.cached_at_capacity.value_or(load.cached);
-  const SteadyRank rank(fleet.server, times, load), full(fleet.server, times, at_capacity);
+  const AtCapacity most = at_capacity_of(fleet, times, load);
+  const SteadyRank rank(fleet.server, times, load), full(fleet.server, times, most.load);
   SteadyState s;
   s.ranks = static_cast<double>(fleet.replicas * fleet.server.ranks);
   full.put_most(s);
+  s.kept = most.kept;
+  if (most.rate) s.begun = begun_at(full, *most.rate, s.begun);
+  if (most.kept && *most.kept < 1 - 1e-3) {  // blocks, beside those that are kept between turns
+    s.limit = SteadyLimit::blocks;
+    s.by_blocks = s.begun;
+  }
   s.full_pass = Seconds(full.pass(s.begun));
   s.decodes = rank.decodes();
   const double capacity = s.begun / s.full_pass.value;

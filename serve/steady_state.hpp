@@ -23,12 +23,18 @@
 /// same mean and variance. A decoding sequence is met with the probability of its length: G counts (1 + v) times in
 /// what it holds and reads. Of one place, a request is alone in each of its passes.
 ///
+/// Of sessions the cache has the less of a prompt the more come: more are alive (Little's law: rate x (time in progress
+/// + think time)), and what is in progress leaves less room to the others (serve/session_cache.hpp). Fewer hits make
+/// passes longer, so that still more are in progress. The capacity is the most rate at which this has an end: beyond it
+/// the cache is lost, and with it the rate that it made possible.
+///
 /// Left out: preemption, other effects of lengths that differ, and what bursts do to the batch. It is no theory of
 /// fixed batches, which wait for each other.
 
 #include <optional>
 
 #include "serve/fleet.hpp"
+#include "serve/session_cache.hpp"
 
 namespace llmcalc {
 
@@ -37,7 +43,8 @@ struct SteadyLoad {
   double rate = 0;                             ///< requests per second, all replicas together
   double prompt = 1, generate = 1;             ///< tokens, at least 1 each
   double cached = 0;                           ///< tokens of a prompt that are in the cache, below `prompt`
-  std::optional<double> cached_at_capacity{};  ///< the same at capacity, where it differs: of sessions
+  std::optional<double> cached_at_capacity{};  ///< the same at capacity, where it differs: of a log's sessions
+  Sessions sessions{};                         ///< whose history is found beside `shared`, at capacity
   Count shared = 0;                            ///< tokens with which all prompts begin
   double variation = 0;  ///< of the time in progress: its variance over its squared mean; 0: all alike, 1: exponential
   double prompt_variation = 0;  ///< the same of the prompts' new tokens
@@ -70,6 +77,7 @@ struct SteadyState {
   Seconds full_pass{};                                    ///< T(k)
   double decodes = 0;                                     ///< passes of a request behind its prompt: (G - 1) / e
   double most_in_progress = 0;                            ///< sequences on one rank at capacity
+  std::optional<double> kept{};                           ///< of sessions: turns that find their history, at capacity
   double load = 0;                                        ///< rate over capacity
   double growth = 0;                 ///< requests per second by which the queue grows; 0 below capacity
   std::optional<SteadyTimes> times;  ///< absent at or beyond capacity

@@ -8,6 +8,7 @@
 #include "cli/commands/ask.hpp"
 #include "evidence/served_model.hpp"
 #include "presets/load.hpp"
+#include "presets/weight_formats.hpp"
 #include "report/diagnosis.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -37,11 +38,22 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
 }
 
+/// Whether the model's own formats are those of the log: it says none, or one of as many bits.
+bool has_formats_of(const VllmConfig& config, const ModelCard& model) {
+  if (!model.weights || model.weights->plain()) return false;
+  const DType own = (*model.weights)[model.arch.has_experts() ? Component::experts : Component::mlp];
+  const std::optional<DType> said = said_weights(config);
+  return !said || whole_bits(said->format()) == whole_bits(own.format());
+}
+
 /// Options that are not given are those that the log itself says.
 void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
-  if (weights && !arguments.has("--weight-precision") && (!r.model.weights || r.model.weights->plain())) {
+  const bool open = !arguments.has("--weight-precision");
+  if (open && has_formats_of(config, r.model)) {
+    notes.push_back(fmt::format("weights in {}: the checkpoint's", weight_formats_text(*r.model.weights)));
+  } else if (open && weights) {
     r.model.weights = weights;
     const bool all_blocks = (*weights)[Component::mlp] == (*weights)[Component::experts];
     given.push_back(fmt::format("{} weights in {}", all_blocks ? "blocks'" : "experts'", said_weights(config)->name()));

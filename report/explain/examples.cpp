@@ -139,6 +139,8 @@ Request request(const Example& e) {
   r.model = load_model(e.model);
   r.model.arch.moe.zero_experts = e.zero_experts;
   if (e.towers != Towers()) r.model.towers = e.towers;
+  r.model.weights.reset();  // formulas are of 16 bits but where an option says otherwise
+  r.model.products.reset();
   static const HardwareCard hardware = load_hardware("h100-sxm-80gb");
   r.hardware = hardware;
   const auto choose = [&](const Chosen& c) { give(r, *find_option(c.flag), c.value); };

@@ -130,8 +130,22 @@ TEST_CASE("weights of gpt-oss are those that a server of it has, padded as on th
     const Count padding = served["padding_bytes"];
     CHECK(padding > Count{5} << 30);
     CHECK(line_of(report, "weights")["predicted_bytes"] == served["weights_bytes"].get<Count>() + padding);
-    CHECK_THAT(notes_of(report), Contains("experts' weights in mxfp4"));
+    CHECK_THAT(notes_of(report), Contains("weights in mxfp4 (experts), bf16: the checkpoint's"));
   }
+}
+
+TEST_CASE("a log's format of fewer bits than the model's own is what its server holds", "[diagnose][cli]") {
+  const auto weights = [](const std::string& quantization) {
+    const std::string log = log_file(
+        "narrow.log",
+        "INFO [core.py:77] Initializing a V1 LLM engine (v0.19.0) with config: model='deepseek-ai/DeepSeek-V3', "
+        "dtype=torch.bfloat16, max_seq_len=32768, tensor_parallel_size=8, quantization=" +
+            quantization +
+            ", kv_cache_dtype=auto\nINFO [gpu_model_runner.py:4556] Model loading took 79.5 GiB memory\n");
+    return line_of(test::ask("diagnose " + log), "weights")["predicted_bytes"].get<double>();
+  };
+  CHECK(weights("fp8") == weights("None"));
+  CHECK(weights("modelopt_fp4") < 0.65 * weights("fp8"));
 }
 
 TEST_CASE("a server's data-parallel ranks hold a part of the experts each", "[diagnose][cli]") {
@@ -152,8 +166,9 @@ TEST_CASE("a server's data-parallel ranks hold a part of the experts each", "[di
   const auto weights = [](const json::Value& of) { return line_of(of, "weights")["predicted_bytes"].get<Count>(); };
   const json::Value whole = report(""), cut = report("'data_parallel_size': 8, "),
                     divided = report("'data_parallel_size': 8, 'enable_expert_parallel': True, ");
-  // 58 layers of 256 experts of three matrices of 7168 x 2048, a byte each: a rank holds an eighth of them
-  const Count experts = Count{58} * 256 * 3 * 7168 * 2048;
+  // 58 layers of 256 experts of three matrices of 7168 x 2048, a byte each and 4 for 128 x 128 of them: a rank holds an
+  // eighth of them
+  const Count numbers = Count{58} * 256 * 3 * 7168 * 2048, experts = numbers + numbers / (128 * 128) * 4;
   CHECK(weights(divided) == weights(whole) - experts / 8 * 7);
   CHECK(weights(cut) == weights(divided));  // an eighth of every expert is as much as every eighth expert
   CHECK_THAT(notes_of(divided), Contains("from the log: 8 data-parallel ranks, experts divided over 8 ranks"));

@@ -52,7 +52,10 @@ TEST_CASE("the longest context of a row of fit, its largest batch and its bytes 
     REQUIRE_FALSE(fit["runnable"].empty());
     for (const json::Value& row : fit["runnable"]) {
       if (!row["weight_precision"].contains("all")) continue;
-      const std::string weights = row["weight_precision"]["all"], precision = row["precision"];
+      std::string weights = row["weight_precision"]["all"];
+      const std::string precision = row["precision"];
+      for (const auto& [part, format] : row["weight_precision"].items())
+        if (part != "all") weights += "," + part + "=" + format.get<std::string>();
       CAPTURE(server, weights);
       const json::Value run =
           test::ask("serve " + server + " --prompt 3840 --generate 256 --rate 0.01 --num-requests 2 " +
@@ -144,4 +147,20 @@ TEST_CASE("the table of fit is as wide as 80 columns at most", "[fit][cli]") {
       CHECK(line.size() <= 80);
     }
   }
+}
+
+// Mistral 7B v0.1 looks back 4096 tokens in every layer: a sequence holds the 257 blocks of 16 tokens of a window, and
+// 32 x 2 x 8 x 128 numbers of a token in two bytes.
+TEST_CASE("a model whose every layer has a window holds no more than its windows", "[serve][fit][cli]") {
+  const json::Value m =
+      test::ask("serve mistral-7b-v0.1 --hardware rtx-4090 --prompt 12000 --generate 300 --rate 0.1 --num-requests 20");
+  const json::Value& memory = m["engine_memory"];
+  CHECK(memory["most_sequences"] == memory["blocks"].get<Count>() / 257);
+  CHECK(memory["blocks"] == memory["kv_cache_bytes"].get<Count>() / (16 * 131072));
+  CHECK_FALSE(memory.contains("longest_sequence"));  // of any length
+  const auto peak = [](const char* context) {
+    const std::string words = "fit mistral-7b-v0.1 --hardware rtx-4090 --weight-precision bf16 --context ";
+    return row_of(test::ask(words + context), "mistral-7b-v0.1")["peak_bytes"].get<double>();
+  };
+  CHECK(peak("30000") - peak("4096") == Approx(16 * 131072).epsilon(0.01));  // a block more
 }

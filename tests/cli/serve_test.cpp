@@ -196,7 +196,7 @@ TEST_CASE("a server without room says which limit and what would help", "[serve]
   CHECK(has(r.out, "helps  --tp 2"));
   CHECK(has(r.out, "and no more is meant"));
   CHECK(test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1 --require-fit").code == 1);
-  CHECK(has(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1").out, "experts=mxfp4"));
+  CHECK(has(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1 --weight-precision bf16").out, "experts=mxfp4"));
 }
 
 TEST_CASE("Ctrl-C prints what is known of a run", "[serve][cli]") {

@@ -116,4 +116,14 @@ TEST_CASE("layers of a limited reach have groups of blocks of their own", "[reco
   CHECK(mixed.whole_groups == 1);
   CHECK(mixed.limited_groups == 5);
   CHECK(mixed.blocks == 6 * c.memory.blocks);
+  Arch mistral = c.arch;  // every layer slides
+  for (Count i = 0; i < mistral.layers; ++i) mistral.local.layers.insert(i);
+  mistral.local.reach.tokens = 4096;
+  const SchedulerRules windows = scheduler_rules(mistral, c.memory, c.limits, c.stack);
+  CHECK(windows.whole_groups == 0);
+  CHECK(windows.limited_groups == 1);
+  CHECK(windows.blocks == c.memory.blocks);
+  Arch pooled = mistral;  // windows beside keys of groups of earlier tokens, which grow in number
+  pooled.attention = AttentionKind::compressed;
+  CHECK(scheduler_rules(pooled, c.memory, c.limits, c.stack).whole_groups == 1);
 }

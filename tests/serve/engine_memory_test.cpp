@@ -105,6 +105,15 @@ TEST_CASE("Blocks of a prefix that all sequences share are held once", "[engine-
   CHECK(most_sequences(rules, {}, 2000, 1000) == 0);
 }
 
+TEST_CASE("A cache of windows alone holds sequences of any length, if one window fits", "[engine-memory]") {
+  const SchedulerRules rules{
+      .sequences = 100, .block_tokens = 16, .blocks = 15, .whole_groups = 0, .limited_groups = 1};
+  CHECK(longest_sequence(rules, {.tokens = 60}) == any_length);
+  CHECK(most_sequences(rules, {.tokens = 60}, 1'000'000) == 3);  // four blocks for 60 tokens, and one
+  CHECK(most_sequences(rules, {.tokens = 60}, 20) == 7);
+  CHECK(longest_sequence(rules, {.tokens = 300}) == 15 * 16);
+}
+
 TEST_CASE("A cache of states alone holds sequences of any length", "[engine-memory]") {
   const SchedulerRules rules = of_states_alone({.sequences = 100, .prefix_cache = true}, 5);
   CHECK(longest_sequence(rules, {}) == any_length);

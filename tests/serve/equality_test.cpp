@@ -99,6 +99,11 @@ SchedulerRules drawn_rules(Random& r) {
 Drawn drawn(std::uint64_t seed) {
   Random r(seed);
   Drawn d{.rules = drawn_rules(r), .times = drawn_times(r), .traffic = {}};
+  if (d.times.reach.limited() && chance(r, 4)) {  // windows alone
+    d.rules.whole_groups = 0;
+    d.rules.limited_groups = 1;
+    d.rules.prefix_cache = false;
+  }
   const Count longest = between(r, 4, 90);
   const Count room = blocks_of(d.rules, d.times.reach, longest + d.rules.speculation.length);
   d.rules.blocks = room + between(r, 0, room);

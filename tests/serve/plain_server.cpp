@@ -142,7 +142,7 @@ void PlainServer::admit() {
     Sequence s = waiting_.front();
     const ServerRequest& r = request(s);
     Chain *first = s.computed == 0 ? prefix(s) : nullptr, *second = s.computed == 0 ? own(s) : nullptr;
-    const Count most = (tokens(s) - 1) / rules_.block_tokens, g = rules_.whole_groups;
+    const Count most = (tokens(s) - 1) / rules_.block_tokens, g = std::max<Count>(1, rules_.whole_groups);
     const Count before = first == nullptr ? 0 : r.prefix_tokens / rules_.block_tokens;
     Count of_prefix = 0, of_own = 0, idle = 0;
     if (first != nullptr && before > 0) {
