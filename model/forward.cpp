@@ -391,8 +391,8 @@ Value projected_result(Pass& p, Value x) {
 Value module_result(Pass& p, Value x, std::span<const std::int64_t> ids) {
   const Count layer = p.layer();
   Value e = p.linear("mtp.project_token", norm(p, "mtp.token_norm", p.lookup("mtp.tokens", ids)));
-  if (p.arch().streams > 1) e = p.repeat("mtp.repeat", std::move(e));
   Value h = projected_result(p, std::move(x));
+  if (p.arch().streams > 1) e = p.repeat("mtp.repeat", std::move(e));
   Value y = p.add("mtp.add", std::move(e), std::move(h));
   const auto run = [&p](Value in) { return block(p, std::move(in)); };
   const bool again = p.plan().recompute == Recompute::full && !recomputes_block(p.plan());

@@ -243,8 +243,8 @@ void check_mlp(const Arch& a, const Check& check) {
              fmt::format("{}, so nothing uses the mlp width; remove it",
                          lists ? "every layer has experts or is in \"mlps\"" : "every layer has experts"));
   if (dense) check.size(a.mlp_width, "the mlp width");
-  check.that(!a.mlp_out_bias || (!a.mlp_bias && dense_layers(a) + static_cast<Count>(a.mlps.size()) > 0),
-             "the mlp's out_bias is of dense MLPs whose other matrices have none; remove it, or say \"bias\": false");
+  check.that(!a.mlp_out_bias || !a.mlp_bias,
+             "the mlp's out_bias is of MLPs whose other matrices have none; remove it, or say \"bias\": false");
   check.that(!a.mlp_shift || !a.has_experts(),
              "the mlp's shift is true, but experts read no token before their own; remove one of the two");
 }

@@ -184,8 +184,7 @@ Choice possible(Choice c) {
     if (c[attention] == 5) c[attention] = 0;  // attention to the encoder has no low rank
   }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
-  if (c[attention] == 5) c[qk_norm] = 0;                                    // the low rank has its own
-  if (c[biases] == 4 && c[experts] != 0 && c[experts] != 2) c[biases] = 2;  // no dense MLP
+  if (c[attention] == 5) c[qk_norm] = 0;  // the low rank has its own
   if (!is_latent(c)) c[mla] = 0;
   if (is_latent(c)) c[position] = 0;  // its rotary part is its own
   if (is_relative(c)) {               // the heads of all layers share the ranges of distances
