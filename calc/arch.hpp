@@ -186,9 +186,9 @@ struct Arch : Mixer {
   bool mlp_out_bias = false;  ///< of dense MLPs: a bias of `down` alone, where mlp_bias is false (GTE)
   bool sub_norms = false;     ///< RMSNorms of what attention's `out` and a dense MLP's `down` read: heads x value width
                               ///< and the MLP's width (BitNet, arXiv:2504.12285)
-  bool mlp_shift = false;  ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
-                           ///< shares (RWKV)
-  Moe moe;                 ///< moe.experts = 0: dense
+  bool mlp_shift = false;     ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
+                              ///< shares (RWKV)
+  Moe moe;                    ///< moe.experts = 0: dense
 
   Count streams =
       1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)

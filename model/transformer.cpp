@@ -33,8 +33,8 @@ void require_distances(const Arch& a) {
 
 /// Refuses encoder-decoders that read more than their tokens, or have other blocks than T5's.
 void require_stacks(const Arch& a) {
-  const bool more = a.embedding_width != a.hidden || a.learned_rows() > 0 || a.token_types > 0 ||
-                    a.embedding_norm || a.per_layer.width > 0;
+  const bool more = a.embedding_width != a.hidden || a.learned_rows() > 0 || a.token_types > 0 || a.embedding_norm ||
+                    a.per_layer.width > 0;
   if (a.is_encoder_decoder() && (more || a.block != BlockKind::serial || a.streams > 1 || !a.final_norm))
     throw InputError(
         "the reference transformer's encoders before a decoder have serial blocks on one residual stream, a final "

@@ -162,7 +162,8 @@ void settle_keys(Choice& c) {
 Choice possible(Choice c) {
   // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
   if (c[further] > 0) {
-    c[stack] = c[streams] = c[window] = c[cache] = 0;
+    c[stack] = c[window] = c[cache] = 0;
+    if (c[streams] > 1) c[streams] = 0;  // their result has those of hyper-connections alone
     if (c[embedding] == 2) c[embedding] = 0;
     if (is_relative(c)) c[position] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
