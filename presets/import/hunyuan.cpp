@@ -38,9 +38,10 @@ void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
     c.refuse("\"moe_layer_num_skipped\" is above 0; only experts in every layer are known");
   c.ignore({"moe_drop_tokens", "moe_random_routing_dropped_token"});
   const Count width = a.mlp_width;
+  const bool own = c.has("moe_intermediate_size");
   set_experts(a, {.experts = same_in_all_layers(c, a, "num_experts", 1),
                   .top_k = same_in_all_layers(c, a, "moe_topk", 1),
-                  .width = same_in_all_layers(c, a, "moe_intermediate_size", width),
+                  .width = own ? same_in_all_layers(c, a, "moe_intermediate_size", width) : width,
                   .shared_experts = shared_experts,
                   .shared_width = shared_experts > 0 ? width : 0,
                   .layers = LayerSet::all(a.layers)});

@@ -68,9 +68,14 @@ Arch mimo_v2(const Config& c, const Defaults& d) {
   return mimo_v2_layers(c, d, 0);
 }
 
-/// The layers in a list like "3,4,5".
+/// The layers in a list, which may be a text like "3,4,5".
 LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
   LayerSet set;
+  if (const json::Value* list = c.find(key); list != nullptr && list->is_array()) {
+    for (const Count layer : c.counts(key))
+      if (layer < a.layers) set.insert(layer);
+    return set;
+  }
   const std::string text = c.text(key, "");
   for (std::size_t from = 0; from < text.size();) {
     std::size_t end = text.find(',', from);

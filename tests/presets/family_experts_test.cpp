@@ -205,6 +205,7 @@ TEST_CASE("Hunyuan-Large has the parameters of its modules and half the cache", 
                                388701405440);
   CHECK(cache_elements_per_token(a) == 32 * 2 * 8 * 80);
   CHECK(a.moe.top_k == 1);
+  CHECK(imported(hunyuan_large).caveats.empty());
 }
 
 TEST_CASE("Hunyuan's older config says what its layers have", "[import][family]") {
@@ -233,6 +234,7 @@ TEST_CASE("Step 3 has the parameters of its modules, queries from a low rank ove
   CHECK(cache_elements_per_token(a) == 61 * 2 * 256);
   CHECK(a.moe.layers == LayerSet::every(4, 1, 60));
   CHECK(arch(small("step3_text", "")).moe.layers == LayerSet::every(1, 1, 8));
+  CHECK(arch(small("step3_text", R"("moe_layers_enum": [2, 5, 60])")).moe.layers == layers({2, 5}));
 }
 
 TEST_CASE("K-EXAONE has the parameters of its modules, experts in all layers but the first", "[import][family]") {
