@@ -183,9 +183,12 @@ struct Arch : Mixer {
   Count mlp_width = 0;  ///< 0 where no layer has a dense MLP of that width
   InPlace<LayerMlp, most_mlps> mlps;
   bool mlp_bias = false;
-  bool mlp_shift = false;  ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
-                           ///< shares (RWKV)
-  Moe moe;                 ///< moe.experts = 0: dense
+  bool mlp_out_bias = false;  ///< of dense MLPs: a bias of `down` alone, where mlp_bias is false (GTE)
+  bool sub_norms = false;     ///< RMSNorms of what attention's `out` and a dense MLP's `down` read: heads x value width
+                              ///< and the MLP's width (BitNet, arXiv:2504.12285)
+  bool mlp_shift = false;     ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
+                              ///< shares (RWKV)
+  Moe moe;                    ///< moe.experts = 0: dense
 
   Count streams =
       1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)
@@ -206,6 +209,7 @@ struct Arch : Mixer {
   Position position = Position::rope;
   Count position_rows = 0;       ///< rows of the learned position table: the context, or more (OPT: + 2); of relative
                                  ///< positions: ranges of distances
+  Count added_rows = 0;          ///< beside relative positions: rows of a learned table added to the embedding (MPNet)
   bool layer_distances = false;  ///< of relative positions: a table in every layer, none of the stack's (uMT5)
 
   Count residual_block = 0;   ///< every sub-layer, and the head, reads a mix of the residual stream and of those that
@@ -220,6 +224,8 @@ struct Arch : Mixer {
   Mtp mtp;  ///< beside the model, in none of its counts
 
   constexpr bool operator==(const Arch&) const = default;
+  /// Rows of learned positions that are added to the embedding.
+  constexpr Count learned_rows() const { return position == Position::learned ? position_rows : added_rows; }
   /// Whether residual streams are mixed around every half of a layer.
   constexpr bool hyper_connected() const { return streams > 1 && !altup; }
   constexpr bool has_experts() const { return moe.experts > 0; }

@@ -36,6 +36,11 @@ struct Qkv {
   TensorId q, k, v;
 };
 
+/// Queries, and the low rank that they come from.
+struct LatentQueries {
+  TensorId q, low = no_tensor;
+};
+
 /// Projections of keys and values; where values are the keys, of the latter alone.
 void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
   const Mixer& a = b.mixer();
@@ -62,16 +67,32 @@ void norm_heads(SegmentBuilder& b, Qkv& r) {
   norm_queries_and_keys(b, r, a.kv_heads);
 }
 
+/// Queries from a low rank under an RMSNorm: W_up norm(W_down x).
+LatentQueries low_rank_queries(SegmentBuilder& b, TensorId x, Count head) {
+  const Mixer& a = b.mixer();
+  const Count rank = a.latent.q_rank;
+  const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, b.arch().hidden, rank, a.qkv_bias);
+  const TensorId c = b.add("attn.q_norm", attn, Norm{b.tokens(), rank, rank}, Split::tokens, down);
+  return {b.linear("attn.q_up", attn, Split::column, c, rank, mul(a.heads, head), false, head), c};
+}
+
 Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
   const Count q = mul(a.heads, a.head_dim), kv = a.shared_kv ? 0 : mul(a.kv_heads, a.head_dim);
-  Qkv r{b.linear("attn.q", attn, Split::column, x, b.arch().hidden, q, a.qkv_bias, a.head_dim), no_tensor, no_tensor};
+  Qkv r{a.latent.q_rank > 0 ? low_rank_queries(b, x, a.head_dim).q
+                            : b.linear("attn.q", attn, Split::column, x, b.arch().hidden, q, a.qkv_bias, a.head_dim),
+        no_tensor, no_tensor};
   if (!a.shared_kv) project_kv(b, x, r);
   norm_heads(b, r);
   if (b.arch().position == Position::rope)
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = q + kv}, Split::width, r.q,
                r.k, a.head_dim);
   if (!a.shared_kv) return r;
+  if (a.query_scale) {
+    const Pointwise scale{
+        .kind = PointwiseKind::activate, .rows = mul(b.tokens(), a.heads), .width = a.head_dim, .weights = a.head_dim};
+    r.q = b.add("attn.q_scale", attn, scale, Split::heads, r.q, a.heads);
+  }
   r.k = b.outside();
   r.v = b.outside();
   return r;
@@ -85,6 +106,13 @@ TensorId gated_heads(SegmentBuilder& b, TensorId x, TensorId o) {
   const TensorId g = b.linear("attn.gate", attn, Split::column, x, b.arch().hidden, mul(m.heads, each), false, each);
   return b.add("attn.gate_mul", attn, Pointwise{.kind = PointwiseKind::gate, .rows = b.tokens(), .width = width},
                Split::width, {g, o}, m.v_dim());
+}
+
+/// What the output projection reads of the heads' output o: o, or an RMSNorm of all heads together.
+TensorId normed_heads(SegmentBuilder& b, TensorId o) {
+  if (!b.arch().sub_norms) return o;
+  const Count w = b.mixer().attention_width();
+  return b.add("attn.sub_norm", attn, Norm{b.tokens(), w, w}, Split::width, o, b.mixer().v_dim());
 }
 
 /// MHA, GQA or MQA: 3 projections, scores, output projection.
@@ -109,25 +137,17 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
   Inputs in{r.q, r.k, r.v};
   for (const TensorId t : {chosen_keys(b, x, no_tensor), layer_distances(b)})
     if (t != no_tensor) in.push(t);
-  const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, in));
+  const TensorId o = normed_heads(b, gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, in)));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
 }
 
-/// Queries of latent attention, and the low rank that they come from.
-struct LatentQueries {
-  TensorId q, low = no_tensor;
-};
-
 /// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
 LatentQueries latent_queries(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
-  const Latent& l = a.latent;
-  const Count head = l.nope_dim + l.rope_dim, d = b.arch().hidden;
-  if (l.q_rank == 0) return {b.linear("attn.q", attn, Split::column, x, d, mul(a.heads, head), false, head)};
-  const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, d, l.q_rank, a.qkv_bias);
-  const TensorId c = b.add("attn.q_norm", attn, Norm{b.tokens(), l.q_rank, l.q_rank}, Split::tokens, down);
-  return {b.linear("attn.q_up", attn, Split::column, c, l.q_rank, mul(a.heads, head), false, head), c};
+  const Count head = a.latent.nope_dim + a.latent.rope_dim;
+  if (a.latent.q_rank > 0) return low_rank_queries(b, x, head);
+  return {b.linear("attn.q", attn, Split::column, x, b.arch().hidden, mul(a.heads, head), false, head)};
 }
 
 /// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
@@ -337,7 +357,7 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
     parallel_block(b, kind);
     return b.ops();
   }
-  if (a.block == BlockKind::shortcut) {
+  if (a.block == BlockKind::shortcut && !kind.half) {
     shortcut_block(b, kind);
     return b.ops();
   }

@@ -40,8 +40,9 @@ OpList block_ops(const Arch& arch, const LayerKind& kind, const Step& step);
 OpList head_ops(const Arch& arch, const Step& step);
 
 /// A module's input (Mtp): token table, norms and projection. W [h ; e] is W_h h + W_e e here: the same parameters,
-/// FLOPs and bytes that move, since the two halves of the concatenated tensor are written and read either way. Every
-/// tensor-parallel rank holds the projection whole.
+/// FLOPs and bytes that move, since the two halves of the concatenated tensor are written and read either way. Of
+/// several residual streams W_h reads each, and W_e e is added to all (DeepSeek-V4). Every tensor-parallel rank holds
+/// the projection whole.
 OpList mtp_input_ops(const Arch& arch, const Step& step);
 /// A module's norm, head and, in training, the loss of its own. It sees all positions: the last k of a sequence, which
 /// module k has no token to predict for, are not left out (Megatron-Core masks them in the loss).

@@ -77,6 +77,7 @@ inline constexpr std::array formats{
     Format{"int4-g32",     4,  32,    16, 0, 0, 0, Peak::none, false, false, "symmetric int4, group 32, 16-bit scale"},
     Format{"int4-g64",     4,  64,    16, 0, 0, 0, Peak::none, false, false, "symmetric int4, group 64, 16-bit scale"},
     Format{"int4-g128",    4, 128,    16, 0, 0, 0, Peak::none, false, false, "symmetric int4, group 128, 16-bit scale"},
+    Format{"ternary",      2,   0,     0, 0, 0, 2, Peak::none, false, false, "2 bits for -1, 0 or 1, a 16-bit scale per tensor (BitNet)"},
     Format{"mxfp4",        0,  32,   136, 0, 0, 0, Peak::fp4,  false, false, "OCP MX: 32 x 4 bits and an 8-bit scale"},
     Format{"mxfp6",        0,  32,   200, 0, 0, 0, Peak::none, false, false, "OCP MX: 32 x 6 bits and an 8-bit scale"},
     Format{"mxfp8",        0,  32,   264, 0, 0, 0, Peak::fp8,  false, false, "OCP MX: 32 x 8 bits and an 8-bit scale"},

@@ -71,7 +71,7 @@ InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, co
 
 namespace {
 constexpr Count largest_batch = Count{1} << 24;
-Count longest_context(const Arch& a) { return a.position == Position::learned ? a.position_rows : longest_searched; }
+Count longest_context(const Arch& a) { return a.learned_rows() > 0 ? a.learned_rows() : longest_searched; }
 }  // namespace
 
 Plan with_batch(Plan plan, Count batch) {

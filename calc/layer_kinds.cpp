@@ -204,6 +204,11 @@ LayerKind mtp_layer(const Arch& a) {
   const LayerKind mlp = like(a.mtp.mlp_of);
   k.experts = mlp.experts;
   k.mlp_width = mlp.mlp_width;
+  k.half = a.block == BlockKind::shortcut;
+  if (k.half) {
+    k.experts = false;
+    k.mlp_width = a.mlp_width;
+  }
   k.hands_on_kv = false;
   k.layers = {};
   k.count = 1;

@@ -25,6 +25,7 @@ struct LayerKind {
   bool frozen = false;        ///< none of its weights is trained
   bool asks = true;           ///< whether its input asks for a gradient: something before it is trained
   bool wide = false;          ///< its products stay in the working format
+  bool half = false;          ///< the half of a shortcut block, without experts: the layer of a module (Mtp)
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
   /// Whether later layers read something of it besides its result (calc/handed_on.hpp).
   constexpr bool hands_on() const { return hands_on_kv || closes_encoder || opens_block; }
@@ -45,7 +46,8 @@ std::size_t unlike_kinds(const Arch& arch);
 /// `frozen`: layers that are trained alike, too; `narrowed`: whose products are in the same format.
 LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const Narrowed& narrowed = {});
 
-/// The layer of a module that predicts a further token (Mtp). Its products are in the plan's format.
+/// The layer of a module that predicts a further token (Mtp); beside shortcut blocks it is half of one: attention and
+/// the dense MLP (LongCat-Flash). Its products are in the plan's format.
 LayerKind mtp_layer(const Arch& arch);
 
 /// The index of a layer's kind in `kinds`.

@@ -199,7 +199,8 @@ struct Mixer {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;
   Count value_dim = 0;  ///< of grouped attention's values; 0: as wide as its keys
-  Latent latent;        ///< of compressed attention: q_rank and rope_dim
+  Latent latent;        ///< of compressed attention: q_rank and rope_dim; of grouped attention: q_rank, a low rank
+                        ///< of the queries with a norm, 0: none (Step 3)
   Compressed compressed;
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;
@@ -210,6 +211,8 @@ struct Mixer {
   bool key_is_value = false;     ///< no projection of values: they are the keys before norm and rotation (Gemma 4)
   bool shared_kv = false;        ///< no keys and values of its own: those of the last layer before it that has the same
                                  ///< reach and its own ones, which alone caches them (Gemma 3n, Gemma 4)
+  bool query_scale = false;      ///< of shared keys: head_dim learned numbers scale the queries of every head, in the
+                                 ///< place of the weights of a norm of those keys (Hunyuan-Large)
   AttentionGate attention_gate = AttentionGate::none;
   Indexer indexer;
   Recurrent recurrent;

@@ -168,7 +168,7 @@ std::vector<SaidOption> said_options(const VllmConfig& c, const ModelCard& model
   if (const auto meant = meant_by(caches_said, c.cache_dtype); !meant.empty())
     all.push_back({"--kv-precision", std::string(meant)});
   // A pass over a learned position table is left as long as it is by default.
-  if (const auto tokens = c.batched_tokens; tokens && *tokens > 0 && model.arch.position != Position::learned)
+  if (const auto tokens = c.batched_tokens; tokens && *tokens > 0 && model.arch.learned_rows() == 0)
     all.push_back({"--prompt", fmt::format("{}", *tokens)});
   return all;
 }

@@ -29,7 +29,7 @@ class Clock {
 
 /// The maximum length of a text in tokens; nothing if there is none.
 std::optional<Count> longest(const Arch& a, const GenerateOptions& o) {
-  if (a.position == Position::learned) return a.position_rows;
+  if (a.learned_rows() > 0) return a.learned_rows();
   return o.longest > 0 ? std::optional(o.longest) : std::nullopt;
 }
 
@@ -164,7 +164,7 @@ void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, 
       throw InputError(fmt::format("token {} of the prompt is not in the model's vocabulary of {}", t, a.vocabulary));
   if (const auto most = longest(a, o); most && static_cast<Count>(prompt.size()) > *most)
     throw InputError(fmt::format("the prompt has {} tokens and the model {} {}; give a shorter one", prompt.size(),
-                                 *most, a.position == Position::learned ? "learned positions" : "tokens of context"));
+                                 *most, a.learned_rows() > 0 ? "learned positions" : "tokens of context"));
   candidates(std::vector<float>{0}, o.sampling);  // refuses options out of range
 }
 

@@ -253,7 +253,7 @@ std::vector<std::int32_t> ModelFolder::ends() const {
 Count ModelFolder::longest() const {
   const Rope& r = numerics_.rope;
   const Arch& a = card_.arch;
-  if (a.position == Position::learned) return a.position_rows;
+  if (a.learned_rows() > 0) return a.learned_rows();
   if (r.scaling == RopeScaling::none || !a.local.layers.empty()) return a.context;
   return std::max(a.context, static_cast<Count>(r.factor * static_cast<double>(r.trained)));
 }

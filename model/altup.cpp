@@ -159,10 +159,11 @@ Value Pass::share_with_streams(std::string_view op, Value given, Value given_own
   return y;
 }
 
-Value Pass::scale_by_learned(std::string_view op, Value given) {
+Value Pass::scale_heads(std::string_view op, Value given, Count heads) {
   const Value x = std::move(given);
   Parameter* const w = weight(op, "factors");
-  const Pointwise s{.kind = PointwiseKind::activate, .rows = x.rows, .width = x.width, .weights = w->elements()};
+  const Pointwise s{
+      .kind = PointwiseKind::activate, .rows = mul(x.rows, heads), .width = x.width / heads, .weights = w->elements()};
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.altup()->scale(s, x.data->data(), value(w), y.data->data()); });
   if (taping())

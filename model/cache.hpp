@@ -64,6 +64,7 @@ class Cache {
       LayerCache& cross = cross_.emplace_back();
       const Count number = i / halves(arch);
       const LayerKind kind = number < arch.layers ? kinds[kind_index(kinds, number)] : mtp_layer(arch);
+      if (kind.half && i % halves(arch) == 1) continue;
       for (const Op& op : block_ops(arch, kind, {.expanded_cache = expanded})) {
         if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->cross)
           add_cross(cross, *a);

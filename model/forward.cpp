@@ -29,21 +29,31 @@ constexpr MlpNames dense{"mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"}
 constexpr MlpNames routed{"mlp.expert_gate", "mlp.expert_up", "mlp.expert_act", "mlp.expert_mul", "mlp.expert_down"};
 constexpr MlpNames shared{"mlp.shared_gate", "mlp.shared_up", "mlp.shared_act", "mlp.shared_mul", "mlp.shared_down"};
 
+/// An RMSNorm of what the dense MLP's last matrix reads (BitNet, arXiv:2504.12285).
+Value sub_norm(Pass& p, Value h) {
+  const Norm each{.rows = h.rows, .width = h.width};
+  return p.norm("mlp.sub_norm", std::move(h), each);
+}
+
 /// W_down act(W_up x), or gated: W_down (act(W_gate x) * W_up x) (Shazeer 2020, arXiv:2002.05202). gates: the router's,
 /// where every expert has matrices of its own.
 Value feed_forward(Pass& p, const MlpNames& names, Value x, const Value* gates) {
   const auto project = [&](const char* op, Value in) {
     return gates != nullptr ? p.routed(op, std::move(in), *gates) : p.linear(op, std::move(in));
   };
+  const auto down = [&](Value h) {
+    if (&names == &dense && p.arch().sub_norms) h = sub_norm(p, std::move(h));
+    return project(names.down, std::move(h));
+  };
   if (p.arch().mlp == MlpKind::plain) {
     Value h = project(names.up, std::move(x));
-    return project(names.down, p.activate(names.act, std::move(h)));
+    return down(p.activate(names.act, std::move(h)));
   }
   Value gate = project(names.gate, x);
   Value up = project(names.up, std::move(x));
-  if (p.step().fused_glu) return project(names.down, p.gate(names.act, std::move(gate), std::move(up)));
+  if (p.step().fused_glu) return down(p.gate(names.act, std::move(gate), std::move(up)));
   Value act = p.activate(names.act, std::move(gate));
-  return project(names.down, p.multiply(names.mul, std::move(act), std::move(up)));
+  return down(p.multiply(names.mul, std::move(act), std::move(up)));
 }
 
 /// The dense MLP; RWKV-7's reads a mix of each token and the one before it.
@@ -228,7 +238,7 @@ Value alternating_block(Pass& p, Value x) {
 
 Value block(Pass& p, Value x) {
   if (p.arch().altup) return alternating_block(p, std::move(x));
-  if (p.arch().block == BlockKind::shortcut) return shortcut_block(p, std::move(x));
+  if (p.arch().block == BlockKind::shortcut && !p.kind().half) return shortcut_block(p, std::move(x));
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
   if (!p.mixer().is_empty()) x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
   if (p.mixer().cross_attention) x = sub_layer(p, cross_names, attention_streams, std::move(x), cross_attention);
@@ -266,7 +276,7 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   const Arch& a = p.arch();
   Value x = p.lookup("embedding.tokens", ids);
   if (a.embedding_width != a.hidden) x = p.linear("embedding.project", std::move(x));
-  if (a.position == Position::learned) {
+  if (a.learned_rows() > 0) {
     Value positions = p.lookup("embedding.positions", {});
     x = p.add("embedding.add", std::move(x), std::move(positions));
   }
@@ -365,12 +375,24 @@ Value groups_of_layers(Pass& p, Value x) {
 
 // ---- modules for further tokens
 
+/// The result before, W_h norm(x), and of several residual streams each of them.
+Value projected_result(Pass& p, Value x) {
+  const Count n = p.arch().streams;
+  x.rows *= n;
+  x.width /= n;
+  Value h = p.linear("mtp.project_result", norm(p, "mtp.result_norm", std::move(x)));
+  h.rows /= n;
+  h.width *= n;
+  return h;
+}
+
 /// The result of a module's layer: layer(W_e norm(e) + W_h norm(x)), of the embeddings e of its tokens and the result x
 /// before it, the last layer's or the module's.
 Value module_result(Pass& p, Value x, std::span<const std::int64_t> ids) {
   const Count layer = p.layer();
   Value e = p.linear("mtp.project_token", norm(p, "mtp.token_norm", p.lookup("mtp.tokens", ids)));
-  Value h = p.linear("mtp.project_result", norm(p, "mtp.result_norm", std::move(x)));
+  Value h = projected_result(p, std::move(x));
+  if (p.arch().streams > 1) e = p.repeat("mtp.repeat", std::move(e));
   Value y = p.add("mtp.add", std::move(e), std::move(h));
   const auto run = [&p](Value in) { return block(p, std::move(in)); };
   const bool again = p.plan().recompute == Recompute::full && !recomputes_block(p.plan());
@@ -430,6 +452,10 @@ void forward_further(Pass& p, std::span<const std::int64_t> ids, const TakeLogit
     x = module_result(p, std::move(x), next.ids);
     const std::optional<Count> token = p.step().training ? std::nullopt : std::optional(next.token);
     Value read = k < modules ? x : std::exchange(x, {});
+    if (a.hyper_connected()) {
+      p.look_at(token);
+      read = p.gather("head.gather", read, p.linear("head.stream_weights", read));
+    }
     next = take(k, logits(p, std::move(read), a.mtp.own_norm || a.final_norm, token));
   }
 }

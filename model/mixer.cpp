@@ -40,10 +40,25 @@ struct Qkv {
   Value q, k, v;
 };
 
+/// Queries, and the normed low rank that they come from, for an indexer that reads it.
+struct LowRankQueries {
+  Value q, low;
+};
+
+/// W_up norm(W_down x).
+LowRankQueries low_rank_queries(Pass& p, const Value& x) {
+  Value c = p.linear("attn.q_down", x);
+  const Count rows = c.rows;
+  c = p.norm("attn.q_norm", std::move(c), {.rows = rows, .width = p.mixer().latent.q_rank});
+  if (!p.mixer().indexer.runs()) return {p.linear("attn.q_up", std::move(c)), {}};
+  Value q = p.linear("attn.q_up", c);
+  return {std::move(q), std::move(c)};
+}
+
 /// Values may be the keys before their norm; a layer without keys and values of its own reads those of an earlier one.
 Qkv projections(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
-  Value q = p.linear("attn.q", x);
+  Value q = m.latent.q_rank > 0 ? low_rank_queries(p, x).q : p.linear("attn.q", x);
   if (m.shared_kv) return {std::move(q), {}, {}};
   Value k = p.linear("attn.k", x);
   Value v = m.key_is_value ? k : p.linear("attn.v", x);
@@ -69,6 +84,13 @@ void rotate(Pass& p, Qkv& r) {
   p.rope("attn.rope", queries, m.shared_kv ? none : keys);
 }
 
+/// An RMSNorm of all heads' output together (BitNet, arXiv:2504.12285).
+Value normed_heads(Pass& p, Value o) {
+  if (!p.arch().sub_norms) return o;
+  const Norm whole{.rows = o.rows, .width = o.width};
+  return p.norm("attn.sub_norm", std::move(o), whole);
+}
+
 /// softmax(Q K' / sqrt(d_h)) V W_o, with as many key and value heads as there are: multi-head, grouped, multi-query.
 /// ALiBi takes slope x distance from head's scores (Press et al. 2021, arXiv:2108.12409).
 Value grouped_attention(Pass& p, Value x) {
@@ -78,6 +100,7 @@ Value grouped_attention(Pass& p, Value x) {
   if (m.attention_gate == AttentionGate::none && !m.indexer.runs()) x = {};
   norm_heads(p, r);
   rotate(p, r);
+  if (m.query_scale) r.q = p.scale_heads("attn.q_scale", std::move(r.q), m.heads);
   const Attention core{.sequences = s.sequences,
                        .heads = m.heads,
                        .kv_heads = m.kv_heads,
@@ -106,24 +129,12 @@ Value grouped_attention(Pass& p, Value x) {
   std::vector<Value> in{std::move(r.q), std::move(kv.k), std::move(kv.v)};
   if (Value added = p.own_distances("attn.distances"); added.data) in.push_back(std::move(added));
   Value o = p.attention("attn.core", core, layout, std::move(in), std::move(chosen));
-  return p.linear("attn.out", gated_heads(p, std::move(x), std::move(o)));
+  return p.linear("attn.out", normed_heads(p, gated_heads(p, std::move(x), std::move(o))));
 }
 
-/// Queries of latent attention, and the normed low rank that they come from, for an indexer that reads it.
-struct LatentQueries {
-  Value q, low;
-};
-
-/// W_uq norm(W_dq x), or W_q x.
-LatentQueries latent_queries(Pass& p, const Value& x) {
-  const Latent& l = p.mixer().latent;
-  if (l.q_rank == 0) return {p.linear("attn.q", x), {}};
-  Value c = p.linear("attn.q_down", x);
-  const Count rows = c.rows;
-  c = p.norm("attn.q_norm", std::move(c), {.rows = rows, .width = l.q_rank});
-  if (!p.mixer().indexer.runs()) return {p.linear("attn.q_up", std::move(c)), {}};
-  Value q = p.linear("attn.q_up", c);
-  return {std::move(q), std::move(c)};
+/// Through a low rank, or W_q x.
+LowRankQueries latent_queries(Pass& p, const Value& x) {
+  return p.mixer().latent.q_rank > 0 ? low_rank_queries(p, x) : LowRankQueries{p.linear("attn.q", x), {}};
 }
 
 /// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): keys and values come from one latent row per token,

@@ -37,7 +37,7 @@ class Shapes {
   void embedding() {
     matrix("embedding.tokens", a_.vocabulary, a_.embedding_width, false);
     if (a_.embedding_width != a_.hidden) matrix("embedding.project", a_.hidden, a_.embedding_width, false);
-    if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
+    if (a_.learned_rows() > 0) matrix("embedding.positions", a_.learned_rows(), a_.hidden, false);
     if (a_.token_types > 0) matrix("embedding.types", a_.token_types, a_.hidden, false);
     if (a_.embedding_norm) norm("embedding.norm");
     if (a_.position == Position::relative && !a_.layer_distances) distances();
@@ -86,13 +86,14 @@ class Shapes {
     matrix("mtp.project_token", a_.hidden, a_.hidden, false);
     norm("mtp.result_norm");
     matrix("mtp.project_result", a_.hidden, a_.hidden, false);
+    streams("head", a_.streams, 1);
     if (a_.mtp.own_norm) norm("head.norm");
     if (a_.mtp.own_head) matrix("head.logits", a_.vocabulary, a_.hidden, a_.head_bias);
     layer(i, mtp_layer(a_));
   }
 
   void layer(Count i, const LayerKind& kind) {
-    for (Count half = 0; half < halves(a_); ++half) part(i * halves(a_) + half, kind);
+    for (Count half = 0; half < (kind.half ? 1 : halves(a_)); ++half) part(i * halves(a_) + half, kind);
   }
   /// A layer, or a half of one.
   void part(Count i, const LayerKind& kind) {
@@ -112,7 +113,7 @@ class Shapes {
     if (m.cross_attention) cross(m, before, after);
     if (has_mlp) streams("mlp", weights, 3);
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
-    const bool shortcut = a_.block == BlockKind::shortcut, both = kind.experts && a_.moe.beside_dense;
+    const bool shortcut = a_.block == BlockKind::shortcut && !kind.half, both = kind.experts && a_.moe.beside_dense;
     if (both) norm("mlp.expert_norm");
     if (kind.experts && i % halves(a_) == 0) experts();
     if (both) norm("mlp.combined_norm");
@@ -171,14 +172,22 @@ class Shapes {
   void grouped(const Mixer& m) {
     if (a_.layer_distances) matrix("attn.distances", a_.position_rows, m.heads, false);
     const Count q = m.heads * m.head_dim, k = m.kv_heads * m.head_dim, v = m.kv_heads * m.v_dim();
-    matrix("attn.q", q, a_.hidden, m.qkv_bias);
+    m.latent.q_rank > 0 ? low_rank_queries(m, q) : matrix("attn.q", q, a_.hidden, m.qkv_bias);
     if (!m.shared_kv) matrix("attn.k", k, a_.hidden, m.qkv_bias);
     if (!m.shared_kv && !m.key_is_value) matrix("attn.v", v, a_.hidden, m.qkv_bias);
-    qk_norm("attn.q_norm", m, m.heads);
+    if (m.latent.q_rank == 0) qk_norm("attn.q_norm", m, m.heads);
+    if (m.query_scale) vector("attn.q_scale.factors", m.head_dim, Start::one);
     if (!m.shared_kv) qk_norm("attn.k_norm", m, m.kv_heads);
     indexer(m);
     if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
+    if (a_.sub_norms) scale("attn.sub_norm", m.attention_width(), false);
     gate_and_out(m);
+  }
+  /// W_up norm(W_down x), `width` numbers of all heads.
+  void low_rank_queries(const Mixer& m, Count width) {
+    matrix("attn.q_down", m.latent.q_rank, a_.hidden, m.qkv_bias);
+    scale("attn.q_norm", m.latent.q_rank, false);
+    matrix("attn.q_up", width, m.latent.q_rank, false);
   }
   void gate_and_out(const Mixer& m) {
     if (m.attention_gate == AttentionGate::per_head) matrix("attn.gate", m.heads, a_.hidden, false);
@@ -186,32 +195,16 @@ class Shapes {
     matrix("attn.out", a_.hidden, m.attention_width(), m.attention_out_bias, Start::residual);
   }
   void qk_norm(const std::string& name, const Mixer& m, Count heads) {
-    switch (m.qk_norm) {
-      case QkNorm::none:
-      case QkNorm::weight_free:
-        return;
-      case QkNorm::per_head:
-        return scale(name, m.head_dim, false);
-      case QkNorm::per_head_bias:
-        return scale(name, m.head_dim, true);
-      case QkNorm::each_head:
-      case QkNorm::full:
-        return scale(name, heads * m.head_dim, false);
-      case QkNorm::full_bias:
-        return scale(name, heads * m.head_dim, true);
-    }
+    const bool bias = m.qk_norm == QkNorm::per_head_bias || m.qk_norm == QkNorm::full_bias;
+    const bool shared = m.qk_norm == QkNorm::per_head || m.qk_norm == QkNorm::per_head_bias;
+    if (m.qk_norm != QkNorm::none && m.qk_norm != QkNorm::weight_free)
+      scale(name, shared ? m.head_dim : heads * m.head_dim, bias);
   }
 
   void latent(const Mixer& m) {
     const Latent& l = m.latent;
     const Count head = l.nope_dim + l.rope_dim;
-    if (l.q_rank > 0) {
-      matrix("attn.q_down", l.q_rank, a_.hidden, m.qkv_bias);
-      scale("attn.q_norm", l.q_rank, false);
-      matrix("attn.q_up", m.heads * head, l.q_rank, false);
-    } else {
-      matrix("attn.q", m.heads * head, a_.hidden, false);
-    }
+    l.q_rank > 0 ? low_rank_queries(m, m.heads * head) : matrix("attn.q", m.heads * head, a_.hidden, false);
     matrix("attn.kv_down", l.kv_rank + l.rope_dim, a_.hidden, m.qkv_bias);
     scale("attn.kv_norm", l.kv_rank, false);
     indexer(m);
@@ -236,9 +229,7 @@ class Shapes {
 
   void compressed(const Mixer& m) {
     const Compressed& c = m.compressed;
-    matrix("attn.q_down", m.latent.q_rank, a_.hidden, false);
-    scale("attn.q_norm", m.latent.q_rank, false);
-    matrix("attn.q_up", m.heads * m.head_dim, m.latent.q_rank, false);
+    low_rank_queries(m, m.heads * m.head_dim);
     matrix("attn.kv", m.head_dim, a_.hidden, false);
     scale("attn.kv_norm", m.head_dim, false);
     if (c.ratio > 0) pool(m, {"attn.pool_keys", "attn.pool_gate", "attn.pool.bias", "attn.pool_norm"}, m.head_dim);
@@ -369,7 +360,8 @@ class Shapes {
     if (a_.mlp == MlpKind::gated) matrix("mlp." + kind + "gate", width, outer, bias, Start::normal, groups);
     matrix("mlp." + kind + "up", width, outer, bias, Start::normal, groups);
     if (a_.activation == Activation::xielu) vector("mlp." + kind + "act.bends", 2, Start::zero);
-    matrix("mlp." + kind + "down", outer, width, bias, Start::residual, groups);
+    if (kind.empty() && a_.sub_norms) scale("mlp.sub_norm", width, false);
+    matrix("mlp." + kind + "down", outer, width, bias || (kind.empty() && a_.mlp_out_bias), Start::residual, groups);
   }
   void experts() {
     const Moe& m = a_.moe;

@@ -154,7 +154,9 @@ class Pass {
   Value add_first_stream(std::string_view op, const Value& x, Value a);
   Value share_with_streams(std::string_view op, Value x, Value own);
   /// x times a learned number for each of its row.
-  Value scale_by_learned(std::string_view op, Value x);
+  Value scale_by_learned(std::string_view op, Value x) { return scale_heads(op, std::move(x), 1); }
+  /// The same of every head, with factors that the heads share.
+  Value scale_heads(std::string_view op, Value x, Count heads);
   Value add(std::string_view op, Value a, Value b);
   Value multiply(std::string_view op, Value a, Value b);
   Value scale(std::string_view op, Value a, Value g);

@@ -33,8 +33,8 @@ void require_distances(const Arch& a) {
 
 /// Refuses encoder-decoders that read more than their tokens, or have other blocks than T5's.
 void require_stacks(const Arch& a) {
-  const bool more = a.embedding_width != a.hidden || a.position == Position::learned || a.token_types > 0 ||
-                    a.embedding_norm || a.per_layer.width > 0;
+  const bool more = a.embedding_width != a.hidden || a.learned_rows() > 0 || a.token_types > 0 || a.embedding_norm ||
+                    a.per_layer.width > 0;
   if (a.is_encoder_decoder() && (more || a.block != BlockKind::serial || a.streams > 1 || !a.final_norm))
     throw InputError(
         "the reference transformer's encoders before a decoder have serial blocks on one residual stream, a final "
@@ -62,12 +62,12 @@ void require_modules(const Arch& a, const Backend& b) {
   if (!b.runs_modules())
     throw InputError("the GPU's kernels run no modules for further tokens; leave out --mtp or give --device cpu");
   const LayerKind layer = mtp_layer(a);
-  const bool alone = a.streams == 1 && a.position != Position::relative && !layer.reads_kv &&
+  const bool alone = !a.altup && a.residual_block == 0 && a.position != Position::relative && !layer.reads_kv &&
                      !a.mixer(layer.mixer).indexer.shared && !a.is_encoder() && !a.is_encoder_decoder();
   if (!alone)
     throw InputError(
-        "the reference transformer runs modules for further tokens whose layers read one residual stream and nothing "
-        "of other layers, and this model has others; leave out --mtp");
+        "the reference transformer runs modules for further tokens whose layers read nothing of other layers, and this "
+        "model has others; leave out --mtp");
 }
 
 const Settings& computable(const Arch& a, const Settings& s, const Backend& b) {

@@ -243,6 +243,8 @@ void check_mlp(const Arch& a, const Check& check) {
              fmt::format("{}, so nothing uses the mlp width; remove it",
                          lists ? "every layer has experts or is in \"mlps\"" : "every layer has experts"));
   if (dense) check.size(a.mlp_width, "the mlp width");
+  check.that(!a.mlp_out_bias || !a.mlp_bias,
+             "the mlp's out_bias is of MLPs whose other matrices have none; remove it, or say \"bias\": false");
   check.that(!a.mlp_shift || !a.has_experts(),
              "the mlp's shift is true, but experts read no token before their own; remove one of the two");
 }
@@ -316,18 +318,22 @@ void check_norms(const Arch& a, const Check& check) {
                          name(a.norm_placement), a.norms_per_layer));
 }
 
+void check_learned_rows(const Arch& a, const Check& check) {
+  check.size(a.learned_rows(), "the number of position rows");
+  check.that(a.learned_rows() >= a.context,
+             fmt::format("{} position rows cannot serve a context of {}; give as many", a.learned_rows(), a.context));
+}
+
 void check_positions(const Arch& a, const Check& check) {
   check.that(
       !a.layer_distances || a.position == Position::relative,
       "the positions have a table in every layer (\"per_layer\"), which relative ones alone can have; remove it");
-  const bool learned = a.position == Position::learned;
-  if (a.position == Position::relative) return check.size(a.position_rows, "the number of ranges of distances");
-  check.that(learned || a.position_rows == 0,
+  const bool learned = a.position == Position::learned, relative = a.position == Position::relative;
+  if (relative) check.size(a.position_rows, "the number of ranges of distances");
+  check.that(a.added_rows == 0 || relative, "added_rows are of a table beside relative positions; remove them");
+  check.that(learned || relative || a.position_rows == 0,
              "position rows are given, but the positions are not learned; remove them");
-  if (!learned) return;
-  check.size(a.position_rows, "the number of position rows");
-  check.that(a.position_rows >= a.context,
-             fmt::format("{} position rows cannot serve a context of {}; give as many", a.position_rows, a.context));
+  if (learned || a.added_rows > 0) check_learned_rows(a, check);
 }
 
 /// At most as many modules as drafts of a pass that anything verifies.

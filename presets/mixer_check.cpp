@@ -15,7 +15,13 @@ void check_grouped(const Mixer& m, const Check& check) {
   check.size(m.attention_width(), "the width of all heads' values");
   check.that(!m.key_is_value || (m.value_norm && m.qk_norm != QkNorm::none && m.v_dim() == m.head_dim && !m.shared_kv),
              "key_is_value needs values as wide as keys, norms of both (value_norm and qk_norm), and no shared_kv");
-  check.that(m.latent == Latent{}, "latent widths are given, but the attention kind is grouped; remove them");
+  check.that(m.latent == Latent{.q_rank = m.latent.q_rank},
+             "latent widths are given, but the attention kind is grouped; remove them");
+  check.size(m.latent.q_rank, "the q_rank", 0);
+  check.that(m.latent.q_rank == 0 || (m.qk_norm == QkNorm::none && !m.cross_attention),
+             "a low rank of the queries (q_rank) has a norm of its own, and no attention to an encoder beside it; "
+             "qk_norm must be \"none\"");
+  check.that(!m.query_scale || m.shared_kv, "query_scale is of layers with shared_kv; remove it");
 }
 
 void check_latent(const Mixer& m, const Check& check) {

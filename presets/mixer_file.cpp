@@ -53,6 +53,8 @@ void read_grouped(const Object& o, Count hidden, Mixer& m) {
   m.value_norm = o.flag_or("value_norm", false);
   m.key_is_value = o.flag_or("key_is_value", false);
   m.shared_kv = o.flag_or("shared_kv", false);
+  m.query_scale = o.flag_or("query_scale", false);
+  m.latent.q_rank = o.count_or("q_rank", 0);
 }
 
 void read_latent(const Object& o, Mixer& m) {
@@ -192,6 +194,7 @@ Value attention_json(const Mixer& m) {
     v["kv_heads"] = m.kv_heads;
     v["head_width"] = m.head_dim;
     if (m.value_dim > 0) v["value_width"] = m.value_dim;
+    if (m.latent.q_rank > 0) v["q_rank"] = m.latent.q_rank;
   }
   v["qkv_bias"] = m.qkv_bias;
   v["out_bias"] = m.attention_out_bias;
@@ -205,6 +208,7 @@ Value attention_json(const Mixer& m) {
   if (m.value_norm) v["value_norm"] = true;
   if (m.key_is_value) v["key_is_value"] = true;
   if (m.shared_kv) v["shared_kv"] = true;
+  if (m.query_scale) v["query_scale"] = true;
   return v;
 }
 

@@ -5,7 +5,8 @@
 ///             (default: the head width), "qkv_bias", "out_bias", "qk_norm", "sinks"?, "gate"?: none | per_head |
 ///             per_channel, "bidirectional"? (an encoder's), "cross_attention"? (to the encoder), "value_norm"?,
 ///             "key_is_value"? (no projection of values), "shared_kv"? (those of the last layer before with the same
-///             window), "indexer"?: INDEXER }
+///             window), "query_scale"? (factors of the queries, beside shared_kv), "q_rank"? (a low rank of the queries
+///             with a norm), "indexer"?: INDEXER }
 ///        or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
 ///             "qkv_bias", "out_bias", "gate"?, "indexer"?: INDEXER }
 ///        or { "kind": "compressed", "heads", "head_width", "q_rank", "rope_width", "out_groups", "out_rank", "ratio"?

@@ -74,6 +74,7 @@ void read_mlp(const Object& o, Arch& a) {
   a.mlp_width = o.positive_or("width", 0);
   a.activation = choice<Activation>(o, "activation");
   a.mlp_bias = o.flag("bias");
+  a.mlp_out_bias = o.flag_or("out_bias", false);
   a.mlp_shift = o.flag_or("shift", false);
   o.refuse_unread();
 }
@@ -109,6 +110,7 @@ void read_norm(const Object& o, Arch& a) {
   a.final_norm = o.flag("final");
   a.embedding_norm = o.flag("embedding");
   a.first_norm = o.flag_or("first", true);
+  a.sub_norms = o.flag_or("sub_norms", false);
   o.refuse_unread();
 }
 
@@ -117,6 +119,7 @@ bool has_table(Position p) { return p == Position::learned || p == Position::rel
 void read_position(const Object& o, Arch& a) {
   a.position = choice<Position>(o, "kind");
   a.position_rows = has_table(a.position) ? o.positive("rows") : 0;
+  a.added_rows = o.count_or("added_rows", 0);
   a.layer_distances = o.flag_or("per_layer", false);
   o.refuse_unread();
 }
@@ -144,10 +147,9 @@ void read_mtp(const Object& o, Arch& a) {
 /// A layer set holds max_layers; a pattern must not be read against more.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
-  if (n > max_layers)
-    throw InputError(
-        fmt::format("{}, \"layers\": expected a whole number from 1 to {}, got {}", o.where(), max_layers, n));
-  return n;
+  if (n <= max_layers) return n;
+  throw InputError(
+      fmt::format("{}, \"layers\": expected a whole number from 1 to {}, got {}", o.where(), max_layers, n));
 }
 
 Arch read_arch(const Object& o) {
@@ -215,19 +217,14 @@ void check_weights(const ModelCard& card) {
                     card.source, w[Component::lm_head].name(), w[Component::embedding].name()));
 }
 
-void check_version(const Object& o) {
-  if (o.count("llmcalc_model") != 1)
-    throw InputError(
-        fmt::format("{}: \"llmcalc_model\" is {}; this program reads version 1", o.where(), o.count("llmcalc_model")));
-}
-
 }  // namespace
 
 bool is_model_file(const Value& value) { return value.is_object() && value.contains("llmcalc_model"); }
 
 ModelCard read_model_file(const Value& value, const std::string& where) {
   const Object o(value, where);
-  check_version(o);
+  if (const Count n = o.count("llmcalc_model"); n != 1)
+    throw InputError(fmt::format("{}: \"llmcalc_model\" is {}; this program reads version 1", where, n));
   ModelCard card;
   card.source = where;
   card.name = o.text("name");
@@ -258,6 +255,7 @@ Value mlp_json(const Arch& a) {
   if (a.mlp_width > 0) v["width"] = a.mlp_width;
   v["activation"] = name(a.activation);
   v["bias"] = a.mlp_bias;
+  if (a.mlp_out_bias) v["out_bias"] = true;
   if (a.mlp_shift) v["shift"] = true;
   return v;
 }
@@ -295,6 +293,7 @@ Value norm_json(const Arch& a) {
              {"final", a.final_norm},
              {"embedding", a.embedding_norm}};
   if (!a.first_norm) v["first"] = false;
+  if (a.sub_norms) v["sub_norms"] = true;
   return v;
 }
 
@@ -310,6 +309,7 @@ Value head_json(const Arch& a) {
 Value position_json(const Arch& a) {
   Value v = {{"kind", name(a.position)}};
   if (has_table(a.position)) v["rows"] = a.position_rows;
+  if (a.added_rows > 0) v["added_rows"] = a.added_rows;
   if (a.layer_distances) v["per_layer"] = true;
   return v;
 }

@@ -12,17 +12,18 @@
 ///   "mixers"?: [ { "layers": PATTERN, "attention"?: ATTENTION, "window"?, "recurrent"?: RECURRENT }, ... ]  (layers
 ///              with another mixer; one that has neither mixes no tokens),
 ///   "mlp": { "kind": plain | gated, "width"  (left out where no layer has a dense MLP of that width), "activation",
-///   "bias", "shift"? (dense MLPs read a mix of two tokens) }, "mlps"?: [ { "layers": PATTERN, "width" }, ... ] (layers
-///   with a dense MLP of another width; 0: with none), "moe"?: { "experts", "top_k", "width", "zero_experts"? (that
-///   return their input), "latent_width"? (of the routed experts' input), "latent_norm"?, "shared_experts"?,
-///   "shared_width"?, "shared_gate"?, "router_bias"?,
+///   "bias", "out_bias"? (of dense MLPs' down alone), "shift"? (dense MLPs read a mix of two tokens) }, "mlps"?: [ {
+///   "layers": PATTERN, "width" }, ... ] (layers with a dense MLP of another width; 0: with none), "moe"?: { "experts",
+///   "top_k", "width", "zero_experts"? (that return their input), "latent_width"? (of the routed experts' input),
+///   "latent_norm"?, "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
 ///             "expert_bias"?, "router_correction_bias"?, "router_scales"?, "beside_dense"? (a dense MLP of the mlp's
 ///             width runs beside them), "layers": PATTERN },
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding", "first"? (false:
 ///   none
-///           before the first layer's mixer) },
+///           before the first layer's mixer), "sub_norms"? (RMSNorms before attention's and dense MLPs' last matrix) },
 ///   "position": { "kind": none | learned | sinusoidal | rope | alibi | relative, "rows"  (of a learned table, or of
-///               ranges of distances), "per_layer"? (each layer has such a table of relative positions) },
+///               ranges of distances), "added_rows"? (of a learned table beside those), "per_layer"? (each layer has
+///               such a table of relative positions) },
 ///   "head": { "tied", "bias", "kind"?: next_token (the default) | masked_token | none, "transform_bias"? (of a masked
 ///           token's dense layer; default: true), "pooler"?, "sentence_pair"? },
 ///   "token_types"? (rows of a table of segments),

@@ -205,7 +205,7 @@ Section limits_section(const Request& r) {
   const Arch& a = r.model.arch;
   std::string note = fmt::format("at batch {}", p.batch);
   if (*l.max_context > a.context) note = fmt::format("the model was made for {}", a.context);
-  if (a.position == Position::learned && *l.max_context == a.position_rows) note = "all of the learned positions";
+  if (*l.max_context == a.learned_rows()) note = "all of the learned positions";
   s.add("max_context", "longest context", *l.max_context, Unit::tokens, note);
   return s;
 }

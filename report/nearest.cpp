@@ -82,9 +82,9 @@ std::string nearest_multiples(std::string_view option, Count n, Count unit) {
 std::string nearest_lengths(const Request& r, Count unit) {
   const Arch& a = r.model.arch;
   const Count below = r.plan.seq / unit * unit;
-  if (a.position != Position::learned || add(below, unit) <= a.position_rows)
+  if (a.learned_rows() == 0 || add(below, unit) <= a.learned_rows())
     return nearest_multiples("--seq", r.plan.seq, unit);
-  return below == 0 ? "" : fmt::format("--seq {}", std::min(below, a.position_rows / unit * unit));
+  return below == 0 ? "" : fmt::format("--seq {}", std::min(below, a.learned_rows() / unit * unit));
 }
 
 std::string even_ranks(const Request& r, const Pipeline& p) {

@@ -44,7 +44,7 @@ Count next_tried(const LargestFound& found) {
 
 /// The end of what is tried.
 std::string_view bound_text(const Space& space, const LargestQuestion& q) {
-  if (q.of == Largest::sequence && space.arch.position == Position::learned) return "where its learned positions end";
+  if (q.of == Largest::sequence && space.arch.learned_rows() > 0) return "where its learned positions end";
   if (q.of == Largest::micro_batch && !q.batch_follows) return "the whole batch";
   return "the most that is tried";
 }

@@ -74,9 +74,9 @@ void settle_towers(Request& r) {
 
 void check_length(const Request& r, Count tokens, std::string_view option) {
   const Arch& a = r.model.arch;
-  if (a.position == Position::learned && tokens > a.position_rows)
+  if (a.learned_rows() > 0 && tokens > a.learned_rows())
     throw InputError(fmt::format("{} {} is longer than the {} learned positions of {}; give at most {}", option, tokens,
-                                 a.position_rows, r.model.name, a.position_rows));
+                                 a.learned_rows(), r.model.name, a.learned_rows()));
 }
 
 /// Answers about inference are about a prompt and the tokens after it.
@@ -301,8 +301,8 @@ void settle(Request& r) {
   settle_schedule(r);
   if (r.gpus && !r.searches_layouts) r.layout.dp = replicas_on(*r.gpus, r);
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
-  if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
-    p.prompt = std::max<Count>(1, a.position_rows - p.generate);
+  if (!r.gave("--prompt") && a.learned_rows() > 0 && a.learned_rows() < p.prompt + p.generate)
+    p.prompt = std::max<Count>(1, a.learned_rows() - p.generate);
   if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
   settle_way_to_host(r);
   choose_software(r);

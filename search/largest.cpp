@@ -42,7 +42,7 @@ struct Ladder {
 Ladder sequence_ladder(const Space& s) {
   const Count ranks = std::max<Count>(s.fixed.cp, 1);
   const Count unit = ranks == 1 ? 1 : s.layout.context_method == ContextMethod::ulysses ? ranks : 2 * ranks;
-  const Count most = (s.arch.position == Position::learned ? s.arch.position_rows : longest_sequence) / unit;
+  const Count most = (s.arch.learned_rows() > 0 ? s.arch.learned_rows() : longest_sequence) / unit;
   return {unit, std::clamp<Count>(usual_sequence / unit, 1, std::max<Count>(most, 1)), most, false};
 }
 

@@ -66,7 +66,7 @@ std::optional<Count> largest_sequence(const Setup& s) {
   if (!s.plan.documents.empty()) return std::nullopt;  // they fill this one
   const Count context = ranks(s.layout, Group::context), unit = context > 1 ? 2 * context : 1;
   constexpr Count longest = Count{1} << 28;
-  const Count most = (s.arch.position == Position::learned ? s.arch.position_rows : longest) / unit;
+  const Count most = (s.arch.learned_rows() > 0 ? s.arch.learned_rows() : longest) / unit;
   const auto fits = [&](Count units) {
     Setup other = s;
     other.plan.seq = mul(units, unit);

@@ -9,7 +9,8 @@ namespace llmcalc::validate {
 namespace {
 
 const std::vector<Factor> all_factors{
-    {"attention", {"multi-head", "grouped", "multi-query", "latent", "latent without query rank"}},
+    {"attention",
+     {"multi-head", "grouped", "multi-query", "latent", "latent without query rank", "multi-query from a low rank"}},
     {"window", {"none", "every other layer", "all layers", "chunks"}},
     {"qk-norm", {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias"}},
     {"sinks", {"none", "sinks"}},
@@ -21,8 +22,8 @@ const std::vector<Factor> all_factors{
     {"experts",
      {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width",
       "some return their input"}},
-    {"positions", {"RoPE", "learned", "sinusoidal", "ALiBi", "none", "relative"}},
-    {"biases", {"none", "attention", "MLP", "all"}},
+    {"positions", {"RoPE", "learned", "sinusoidal", "ALiBi", "none", "relative", "relative and learned"}},
+    {"biases", {"none", "attention", "MLP", "all", "the MLP's last"}},
     {"head", {"tied", "untied", "untied with bias"}},
     {"embedding", {"plain", "normed", "narrow"}},
     {"numbers", {"fp32", "bf16", "fp16"}},
@@ -51,6 +52,7 @@ const std::vector<Factor> all_factors{
     {"optimizer states", {"fp32", "bf16", "fp16"}},
     {"documents", {"one", "three in a sequence"}},
     {"gradients", {"fp32", "2 bytes"}},
+    {"sub-norms", {"none", "before the last matrices"}},
     {"trained",
      {"all", "without embedding and norms", "without attention and routers", "without MLPs, experts and head",
       "the last layer and the head", "adapters", "adapters of some matrices on nf4-dq", "adapters on int8"}},
@@ -138,7 +140,7 @@ const std::vector<Factor>& factors() { return all_factors; }
 /// What runs again, what is trained, and in which numbers.
 void settle_training(Choice& c) {
   const bool is_alone =
-      c[keys] != 2 && !is_encoder_decoder(c) && c[position] != 5 && c[middle_layer] != 8 && c[streams] < 2;
+      c[keys] != 2 && !is_encoder_decoder(c) && !is_relative(c) && c[middle_layer] != 8 && c[streams] < 2;
   if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group read its input alone
   if (c[precision] == 0) c[gradients] = 0;               // they are numbers of the precision
   if (c[further] > 0) c[logits] %= 2;                    // modules' logits are there whole
@@ -160,9 +162,10 @@ void settle_keys(Choice& c) {
 Choice possible(Choice c) {
   // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
   if (c[further] > 0) {
-    c[stack] = c[streams] = c[window] = c[cache] = 0;
+    c[stack] = c[window] = c[cache] = 0;
+    if (c[streams] > 1) c[streams] = 0;  // their result has those of hyper-connections alone
     if (c[embedding] == 2) c[embedding] = 0;
-    if (c[position] == 5) c[position] = 0;
+    if (is_relative(c)) c[position] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[keys] == 2) c[keys] = 1;  // their layer has the last one's mixer
   }
@@ -178,12 +181,14 @@ Choice possible(Choice c) {
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[placement] >= 4) c[placement] = 0;
-    if (c[position] == 1) c[position] = 0;
+    if (c[position] == 1 || c[position] == 6) c[position] = 0;
+    if (c[attention] == 5) c[attention] = 0;  // attention to the encoder has no low rank
   }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
+  if (c[attention] == 5) c[qk_norm] = 0;  // the low rank has its own
   if (!is_latent(c)) c[mla] = 0;
   if (is_latent(c)) c[position] = 0;  // its rotary part is its own
-  if (c[position] == 5) {             // the heads of all layers share the ranges of distances
+  if (is_relative(c)) {               // the heads of all layers share the ranges of distances
     c[streams] = 0;
     if (c[middle_layer] != 7) c[middle_layer] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;

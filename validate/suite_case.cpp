@@ -12,7 +12,8 @@ void set_attention(Arch& a, const Choice& c) {
   a.heads = 4;
   a.head_dim = 6;
   a.kv_heads = c[attention] == 1 ? 2 : 4;
-  if (c[attention] == 2) a.kv_heads = 1;
+  if (c[attention] == 2 || c[attention] == 5) a.kv_heads = 1;
+  if (c[attention] == 5) a.latent.q_rank = 7;
   if (is_latent(c)) {
     a.attention = AttentionKind::latent;
     a.latent = {.q_rank = c[attention] == 3 ? 7 : 0, .kv_rank = 9, .nope_dim = 6, .rope_dim = 4, .v_dim = 5};
@@ -21,10 +22,11 @@ void set_attention(Arch& a, const Choice& c) {
     a.local = {.reach = {3, c[window] == 3}, .layers = LayerSet::every(0, c[window] == 2 ? 1 : 2, a.layers)};
   a.qk_norm = static_cast<QkNorm>(c[qk_norm]);
   a.attention_sinks = c[sinks] == 1;
-  a.position = std::array{Position::rope,  Position::learned, Position::sinusoidal,
-                          Position::alibi, Position::none,    Position::relative}[c[position]];
+  a.position = std::array{Position::rope, Position::learned,  Position::sinusoidal, Position::alibi,
+                          Position::none, Position::relative, Position::relative}[c[position]];
   if (a.position == Position::learned) a.position_rows = a.context;
   if (a.position == Position::relative) a.position_rows = 8;
+  if (c[position] == 6) a.added_rows = a.context;
   a.qkv_bias = a.attention_out_bias = c[biases] == 1 || c[biases] == 3;
 }
 
@@ -165,7 +167,8 @@ void set_mlp(Arch& a, const Choice& c) {
   a.activation = std::array{Activation::gelu, Activation::gelu_tanh,    Activation::silu,
                             Activation::relu, Activation::relu_squared, Activation::xielu}[c[activation]];
   a.mlp_width = 22;
-  a.mlp_bias = c[biases] >= 2;
+  a.mlp_bias = c[biases] == 2 || c[biases] == 3;
+  a.mlp_out_bias = c[biases] == 4;
   a.mlp_shift = c[middle_layer] == 8 && c[experts] == 0;
   if (c[experts] == 0) return;
   a.moe.experts = 5;
@@ -198,6 +201,7 @@ void set_block(Arch& a, const Choice& c) {
   a.norms_per_layer = c[placement] == 3 || c[placement] == 6 ? 4 : 2;
   if (c[placement] == 4) a.norms_per_layer = 1;
   a.final_norm = a.norm_placement != NormPlacement::post;
+  a.sub_norms = c[sub_norms] == 1;
   a.embedding_norm = c[embedding] == 1;
   if (c[embedding] == 2) a.embedding_width = 10;
   a.tied_head = c[head] == 0;
@@ -317,9 +321,9 @@ Case enlarged(const Case& small) {
   Case c = small;
   make_plain(c.plan);
   Arch& a = c.arch;
-  for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &a.local.reach.tokens,
-                   &a.mlp_width, &a.moe.width, &a.moe.latent_width, &a.moe.shared_width, &a.laurel_rank,
-                   &a.per_layer.rows, &a.per_layer.width, &c.plan.seq, &c.plan.prompt})
+  for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &a.added_rows,
+                   &a.local.reach.tokens, &a.mlp_width, &a.moe.width, &a.moe.latent_width, &a.moe.shared_width,
+                   &a.laurel_rank, &a.per_layer.rows, &a.per_layer.width, &c.plan.seq, &c.plan.prompt})
     *n *= times;
   enlarge(a, times);
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {

@@ -44,13 +44,15 @@ enum Which : std::size_t {
   states,
   documents,
   gradients,
+  sub_norms,
   trained
 };
 
 /// The plan of a choice.
 Plan make_plan(const Choice& c);
 
-inline bool is_latent(const Choice& c) { return c[attention] >= 3; }
+inline bool is_latent(const Choice& c) { return c[attention] == 3 || c[attention] == 4; }
+inline bool is_relative(const Choice& c) { return c[position] == 5 || c[position] == 6; }
 inline bool is_encoder(const Choice& c) { return c[stack] == 1 || c[stack] == 2; }
 inline bool is_encoder_decoder(const Choice& c) { return c[stack] == 3; }
 

@@ -15,8 +15,8 @@ OpList embedding_ops(const Arch& a, const Step& s) {
                      block_input);
   if (a.embedding_width != a.hidden)
     x = b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden, false);
-  if (a.position == Position::learned) {
-    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.position_rows, a.hidden},
+  if (a.learned_rows() > 0) {
+    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.learned_rows(), a.hidden},
                              Split::tokens, block_input);
     x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
   }
@@ -94,9 +94,15 @@ OpList mtp_input_ops(const Arch& a, const Step& s) {
   TensorId e = b.add("mtp.tokens", Component::embedding, table, Split::row, block_input);
   e = b.norm("mtp.token_norm", e, t);
   e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
-  TensorId h = b.norm("mtp.result_norm", block_input, t);
-  h = b.linear("mtp.project_result", Component::embedding, Split::tokens, h, a.hidden, a.hidden, false);
-  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, e, h, a.hidden);
+  const Count n = a.streams, all = mul(t, n);  // rows of the result before: one of each residual stream
+  TensorId h = b.norm("mtp.result_norm", block_input, all);
+  h = b.add("mtp.project_result", Component::embedding, Linear{.rows = all, .in = a.hidden, .out = a.hidden},
+            Split::tokens, h);
+  if (n > 1) {
+    const Pointwise repeat{.kind = PointwiseKind::repeat, .rows = t, .width = mul(n, a.hidden), .top_k = n};
+    e = b.add("mtp.repeat", Component::embedding, repeat, Split::tokens, e);
+  }
+  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, e, h, mul(n, a.hidden));
   return b.ops();
 }
 

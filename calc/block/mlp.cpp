@@ -26,6 +26,7 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
     matrix.out = to;
     return b.matrix(name, names.component, matrix, split, in);
   };
+  const bool is_dense = names.component == mlp;
   const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
     const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
     return b.add(name, names.component, p, Split::width, {in, other});
@@ -45,6 +46,8 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
       h = element(names.mul, PointwiseKind::multiply, act, up, 0);
     }
   }
+  if (is_dense && a.sub_norms) h = b.add("mlp.sub_norm", mlp, Norm{matrix.rows, width, width}, Split::width, h);
+  matrix.bias = matrix.bias || (is_dense && a.mlp_out_bias);
   return project(names.down, Split::row, h, width, outer);
 }
 

@@ -70,6 +70,10 @@ void cut_width(const Op&, LinearAttention& s, Count ranks) {
 void cut_width(const Op& op, Convolution& s, Count ranks) { s.channels = cut(s.channels, op.unit, ranks); }
 void cut_width(const Op&, Shift&, Count) {}  // whole on every rank
 void cut_width(const Op& op, Pointwise& s, Count ranks) {
+  if (op.split == Split::heads) {  // a row per token and head, learned numbers that the heads share
+    s.rows = s.rows / op.unit * ceil_div(op.unit, ranks);
+    return;
+  }
   s.width = cut(s.width, op.unit, ranks);
   if (s.per_number) s.weights = s.width;
 }
@@ -223,8 +227,9 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     // Token shifts and low ranks, since what reads them is cut; an indexer is whole.
     const bool before_heads = std::holds_alternative<Shift>(op.shape) ||
                               (whole && op.component == Component::attention && linear && !op.detached);
-    const bool shared = (norm && op.split == Split::heads && !norm->per_head) || around_experts || before_heads ||
-                        (op.weights == Op::Weights::adapter && whole);
+    const Pointwise* factors = std::get_if<Pointwise>(&op.shape);
+    const bool shared = (op.split == Split::heads && ((norm && !norm->per_head) || factors)) || around_experts ||
+                        before_heads || (op.weights == Op::Weights::adapter && whole);
     if (shared || (layout.sp && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
     if (layout.sp && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
   }

@@ -98,7 +98,7 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const Count routed = routed_parameters(a);
   const Exact per_layer = Exact(a.layers) * a.per_layer.width;
   const Exact rows =
-      Exact(tokens) * (a.hidden + (a.position == Position::learned ? a.hidden : 0) + per_layer) + per_layer * a.hidden;
+      Exact(tokens) * (a.hidden + (a.learned_rows() > 0 ? a.hidden : 0) + per_layer) + per_layer * a.hidden;
   const Exact mix = a.hyper_connected() ? Exact(a.streams) + 1 : Exact(0);  // bias and scale of the mix before the head
   const Exact streams =  // their projections behind the embedding, and routers that layers read twice
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);

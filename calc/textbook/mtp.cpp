@@ -31,7 +31,10 @@ Arch module_model(const Arch& a) {
   const Reach reach = mixer > 0 ? a.mixers[mixer - 1].reach : a.local.layers.contains(layer) ? a.local.reach : Reach();
   m.local = reach.limited() ? LocalAttention{reach, LayerSet::all(1)} : LocalAttention();
   m.linear_layers = a.linear_layers.contains(layer) ? LayerSet::all(1) : LayerSet();
-  const bool experts = a.has_experts() && a.moe.layers.contains(mlp);
+  const bool half = a.block == BlockKind::shortcut;
+  if (half) m.block = BlockKind::serial;
+  if (half) m.norms_per_layer = 2;
+  const bool experts = a.has_experts() && a.moe.layers.contains(mlp) && !half;
   if (!experts) m.moe = {};
   if (experts) m.moe.layers = LayerSet::all(1);
   m.mlp_width = experts ? 0 : mlp_width(a, mlp);
@@ -48,7 +51,8 @@ Count module_parameters(const Arch& a) {
 }
 
 Flops module_forward_flops(const Arch& a, const Pass& pass) {
-  return forward_flops(module_model(a), pass).total() + flops(4, mul(pass.batch, pass.seq), a.hidden, a.hidden);
+  const Count rows = mul(pass.batch, pass.seq, a.streams + 1);
+  return forward_flops(module_model(a), pass).total() + flops(2, rows, a.hidden, a.hidden);
 }
 
 }  // namespace llmcalc::textbook

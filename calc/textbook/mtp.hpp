@@ -26,7 +26,8 @@ N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
 /// Parameters of one module.
 Count module_parameters(const Arch& arch);
 
-/// FLOPs of one module's forward pass: those of that model, head included, and 4 t D^2 of the projection.
+/// FLOPs of one module's forward pass: those of that model, head included, and 2 (n + 1) t D^2 of the projections of a
+/// token's embedding and of n residual streams.
 Flops module_forward_flops(const Arch& arch, const Pass& pass);
 
 }  // namespace llmcalc::textbook

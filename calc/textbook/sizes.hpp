@@ -74,6 +74,7 @@ struct Sizes {
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
   N n_I = 0;                                            ///< experts that return their input
   N n_T = 0;                                            ///< types of tokens
+  N K_a = 0;                                            ///< rows of learned positions
   N D_p = 0, V_p = 0;                                   ///< width of per-layer inputs, rows of their table
   RecurrentSizes<N> r{};
   IndexerSizes<N> i{};
@@ -219,6 +220,7 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.D = letter("D", a.hidden);
   s.V = letter("V", a.vocabulary);
   s.K = letter("K", a.position_rows);
+  s.K_a = a.added_rows > 0 ? letter("K_a", a.added_rows) : s.K;
   s.D_e = a.embedding_width == 0 || a.embedding_width == a.hidden ? s.D : letter("D_e", a.embedding_width);
   detail::set_mixer(s, a, a.local.reach, letter);
   if (a.streams > 1) s.n_h = letter("n_h", a.streams);

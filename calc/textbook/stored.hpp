@@ -137,7 +137,7 @@ class StoredTable {
     if (a_.is_encoder_decoder()) encoded();
     if (narrow()) once(Tokens::scattered, true, s_.D_e);
     if (a_.embedding_norm) {
-      once(a_.position != Position::learned && !narrow() ? Tokens::scattered : Tokens::mine, true, s_.D);
+      once(a_.learned_rows() == 0 && !narrow() ? Tokens::scattered : Tokens::mine, true, s_.D);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
     if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D);
@@ -209,7 +209,19 @@ class StoredTable {
   /// Attention, and in a decoder behind an encoder the same once more, over as many tokens.
   void grouped() {
     if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same in all sequences
-    for (Count i = 0; i < (mixer_.cross_attention ? 2 : 1); ++i) one_grouped();
+    one_grouped();
+    if (mixer_.cross_attention) one_grouped();
+    low_rank_queries();
+    if (mixer_.query_scale) numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_h);  // queries before their factors
+    if (!a_.sub_norms) return;
+    numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_v);  // the output before its norm
+    statistics(s_.L_s, Tokens::all, 1, false);
+  }
+  /// The low rank of the queries, before and after its norm.
+  void low_rank_queries() {
+    if (mixer_.latent.q_rank == 0) return;
+    numbers(s_.L_s, Tokens::mine, N(2) * s_.r_q);
+    statistics(s_.L_s, Tokens::mine, 1, false);
   }
   void one_grouped() {
     const N heads = s_.cut(s_.A), groups = s_.cut(s_.G);
@@ -292,10 +304,7 @@ class StoredTable {
 
   void latent() {
     const N heads = s_.cut(s_.A);
-    if (mixer_.latent.q_rank > 0) {
-      numbers(s_.L_s, Tokens::mine, N(2) * s_.r_q);
-      statistics(s_.L_s, Tokens::mine, 1, false);
-    }
+    low_rank_queries();
     numbers(s_.L_s, Tokens::mine, N(2) * s_.r_kv);  // the latent row, before and after its norm
     numbers(s_.L_s, Tokens::mine, s_.d_r);
     statistics(s_.L_s, Tokens::mine, 1, false);
@@ -364,6 +373,9 @@ class StoredTable {
   void dense(const N& layers, const N& width) {
     if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
     mlp(layers, width);
+    if (!a_.sub_norms) return;
+    numbers(layers, Tokens::all, width);  // what `down` reads, before its norm
+    statistics(layers, Tokens::all, 1, false);
   }
 
   /// Tensors of the experts: router logits, probabilities and gates in float32; tokens as dispatched and as returned.

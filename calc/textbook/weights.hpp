@@ -89,11 +89,11 @@ class WeightTable {
       matrix(c, 1, 1, s_.D, s_.D_e, Place::whole);
     }
     if (a_.position == Position::relative && !a_.layer_distances) distances(1, a_.is_encoder_decoder() ? 2 : 1);
-    if (a_.position == Position::learned)
+    if (a_.learned_rows() > 0)
       visit_(Weight<N>{.component = Component::position,
                        .matrix = true,
                        .in = s_.D,
-                       .out = s_.K,
+                       .out = s_.K_a,
                        .place = Place::whole,
                        .lookup = true});
     if (a_.token_types > 0)
@@ -134,14 +134,16 @@ class WeightTable {
   /// Attention, and in a decoder behind an encoder the same once more.
   void grouped() {
     if (a_.layer_distances) distances(s_.L_s, 1);
-    for (Count i = 0; i < (m_.cross_attention ? 2 : 1); ++i) one_grouped();
+    one_grouped(false);
+    if (m_.cross_attention) one_grouped(true);
   }
-  void one_grouped() {
+  void one_grouped(bool again) {
     const Component c = Component::attention;
     const N q = s_.cut(s_.A) * s_.d_h, kv = s_.cut(s_.G) * s_.d_h, v = s_.cut(s_.G) * s_.d_v;
     const bool alike = s_.d_v == s_.d_h && !m_.key_is_value, own_values = !alike && !m_.key_is_value;
-    matrix(c, s_.L_s, 1, s_.D, q);
-    if (m_.qkv_bias) vector(c, s_.L_s, 1, q);
+    m_.latent.q_rank > 0 ? low_rank_queries(q) : matrix(c, s_.L_s, 1, s_.D, q);
+    if (m_.qkv_bias && m_.latent.q_rank == 0) vector(c, s_.L_s, 1, q);
+    if (m_.query_scale) vector(c, s_.L_s, 1, s_.d_h, Place::shared);
     if (!m_.shared_kv) {
       matrix(c, s_.L_s, alike ? 2 : 1, s_.D, kv);
       if (own_values) matrix(c, s_.L_s, 1, s_.D, v);
@@ -154,6 +156,15 @@ class WeightTable {
     qk_norms(s_.L_s, q, kv, m_.shared_kv);
     gate();
     indexer();
+    if (a_.sub_norms && !again) inner_norm(s_.L_s, 1, s_.cut(s_.A) * s_.d_v);
+  }
+  /// Down, norm, up, `q` numbers of all heads.
+  void low_rank_queries(const N& q) {
+    const Component c = Component::attention;
+    matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
+    inner_norm(s_.L_s, 1, s_.r_q, Place::whole);
+    matrix(c, s_.L_s, 1, s_.r_q, q);
+    if (m_.qkv_bias) vector(c, s_.L_s, 1, s_.r_q, Place::whole);
   }
   /// Whole on every rank.
   void indexer() {
@@ -198,14 +209,7 @@ class WeightTable {
   void latent() {
     const Component c = Component::attention;
     const N heads = s_.cut(s_.A), q = heads * (s_.d_n + s_.d_r), down = s_.r_kv + s_.d_r;
-    if (m_.latent.q_rank == 0) {
-      matrix(c, s_.L_s, 1, s_.D, q);
-    } else {
-      matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
-      inner_norm(s_.L_s, 1, s_.r_q, Place::whole);
-      matrix(c, s_.L_s, 1, s_.r_q, q);
-      if (m_.qkv_bias) vector(c, s_.L_s, 1, s_.r_q, Place::whole);
-    }
+    m_.latent.q_rank > 0 ? low_rank_queries(q) : matrix(c, s_.L_s, 1, s_.D, q);
     matrix(c, s_.L_s, 1, s_.D, down, Place::whole);
     inner_norm(s_.L_s, 1, s_.r_kv, Place::whole);
     if (m_.qkv_bias) vector(c, s_.L_s, 1, down, Place::whole);
@@ -361,6 +365,9 @@ class WeightTable {
   void dense(const N& layers, const N& width) {
     if (a_.mlp_shift) vector(Component::mlp, layers, 1, s_.D, Place::shared);
     mlp({.component = Component::mlp, .layers = layers}, s_.D, s_.cut(width), a_.mlp_bias);
+    if (a_.mlp_out_bias) vector(Component::mlp, layers, 1, s_.D, Place::after);
+    if (a_.sub_norms)
+      visit_(Weight<N>{.component = Component::mlp, .layers = layers, .out = s_.cut(width), .norm = true});
     learned_activation(Component::mlp, layers);
   }
   void experts() {

@@ -113,8 +113,8 @@ double tokens_per_second(const model::Generated& g) {
 
 void say_timing(const Arch& a, Count longest, Count prompt, const model::Generated& g) {
   if (g.ended == model::Ended::positions)
-    say(a.position == Position::learned
-            ? fmt::format("llmcalc: note: the text ends where the model's {} learned positions do", a.position_rows)
+    say(a.learned_rows() > 0
+            ? fmt::format("llmcalc: note: the text ends where the model's {} learned positions do", a.learned_rows())
             : fmt::format("llmcalc: note: the text ends where the model's context of {} tokens does", longest));
   say(fmt::format("prefill {} tokens in {}, then {} tokens in {}{}", prompt, human_text(g.prefill.value, Unit::seconds),
                   g.tokens.size(), human_text(g.decode.value, Unit::seconds),

@@ -123,9 +123,9 @@ void settle_new(const Arguments& a, LearnRequest& r) {
   r.model = model_for(a, r);
   const Arch& arch = r.model.arch;
   if (!a.has("--seq")) s.seq = std::min(s.seq, arch.context);
-  if (arch.position == Position::learned && s.seq > arch.position_rows)
+  if (arch.learned_rows() > 0 && s.seq > arch.learned_rows())
     throw InputError(fmt::format("--seq {} is longer than the {} learned positions of {}; give at most {}", s.seq,
-                                 arch.position_rows, r.model.name, arch.position_rows));
+                                 arch.learned_rows(), r.model.name, arch.learned_rows()));
   if (a.has("--seq") && s.seq >= learnt)
     throw InputError(fmt::format(
         "--seq {}: the text to learn from has {} tokens; give a longer text or a smaller --seq", s.seq, learnt));

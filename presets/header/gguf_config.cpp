@@ -66,6 +66,8 @@ void qwen_moe(const GgufModel& m, Value& c) {
   experts(m, c);
   copy(m, c, "expert_shared_feed_forward_length", "shared_expert_intermediate_size");
 }
+/// llama.cpp computes SiLU under this name, as the first BitNets did (src/models/bitnet.cpp).
+void bitnet(const GgufModel&, Value& c) { c["hidden_act"] = "silu"; }
 void fused_bias(const GgufModel& m, Value& c) { c["attention_bias"] = m.in_a_layer("attn_qkv.bias"); }
 void granite_moe(const GgufModel& m, Value& c) {
   experts(m, c, "num_local_experts");
@@ -262,6 +264,8 @@ constexpr std::array gguf_families{
     GgufFamily{"orion", "orion", plain},
     GgufFamily{"smollm3", "smollm3", plain},
     GgufFamily{"arcee", "arcee", plain},
+    GgufFamily{"bitnet", "bitnet", bitnet},
+    GgufFamily{"bitnet-b1.58", "bitnet", plain},
     GgufFamily{"exaone", "exaone", plain},
     GgufFamily{"exaone4", "exaone4", window},
     GgufFamily{"ernie4_5", "ernie4_5", ernie},

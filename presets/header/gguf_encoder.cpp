@@ -34,8 +34,27 @@ void t5_encoder(const GgufModel& m, Value& c) {
   c["architectures"] = {"T5EncoderModel"};
 }
 
+/// Without a head; its switches for biases show in the tensors.
+void nomic_bert(const GgufModel& m, Value& c) {
+  c["activation_function"] = m.in_a_layer("ffn_gate.weight") ? "swiglu" : "gelu";
+  c["qkv_proj_bias"] = m.in_a_layer("attn_qkv.bias");
+  c["mlp_fc1_bias"] = c["mlp_fc2_bias"] = m.in_a_layer("ffn_up.bias");
+  c["rotary_emb_fraction"] = 1.0;
+  c["type_vocab_size"] = m.tensor("token_types.weight") != nullptr ? m.side("token_types.weight", 0) : 0;
+}
+/// The model without its head; a file may hold the dense layer and the norm of one, "cls".
+void modern_bert(const GgufModel& m, Value& c) {
+  c["architectures"] = {"ModernBertModel"};
+  copy(m, c, "attention.sliding_window", "local_attention");
+  copy(m, c, "attention.sliding_window_pattern", "global_attn_every_n_layers");
+}
+void eurobert(const GgufModel&, Value& c) { c["architectures"] = {"EuroBertModel"}; }
+
 constexpr std::array gguf_encoder_rows{
     GgufFamily{"bert", "bert", bert},
+    GgufFamily{"nomic-bert", "nomic_bert", nomic_bert},
+    GgufFamily{"modern-bert", "modernbert", modern_bert},
+    GgufFamily{"eurobert", "eurobert", eurobert},
     GgufFamily{"t5", "t5", t5},
     GgufFamily{"t5encoder", "t5", t5_encoder},
 };

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Place>, 142> known_words{{
+constexpr std::array<std::pair<std::string_view, Place>, 144> known_words{{
     {"inv_freq", Place::buffer},
     {"masked_bias", Place::buffer},
     {"position_ids", Place::buffer},
@@ -53,6 +53,8 @@ constexpr std::array<std::pair<std::string_view, Place>, 142> known_words{{
     {"ln_f", Place::norm},
     {"ln_attn", Place::norm},
     {"ln_mlp", Place::norm},
+    {"attn_ln", Place::norm},
+    {"mlp_ln", Place::norm},
     {"layer_scalar", Place::norm},
     {"layer_output_scale", Place::norm},
     {"altup", Place::norm},

@@ -261,7 +261,9 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
 
 /// hf longcat_flash/modeling_longcat_flash.py: layers of two latent attentions, two dense MLPs and a mixture beside
 /// them, some of whose experts return their input. num_hidden_layers, where it is given, counts both halves of each
-/// layer. The load-balancing bias is a buffer. Without its keys for other kinds of tables.
+/// layer. The load-balancing bias is a buffer. Without its keys for other kinds of tables. Every file has a module for
+/// a further token, whether or not the config says so (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a token
+/// table of its own.
 Arch longcat_flash(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d, {"num_layers"});
   if (c.count("num_hidden_layers", 2 * a.layers) != 2 * a.layers)
@@ -283,6 +285,8 @@ Arch longcat_flash(const Config& c, const Defaults& d) {
   a.mlp_width = width;
   a.block = BlockKind::shortcut;
   a.norms_per_layer = 4;
+  a.mtp = modules_like_last(c, a, "num_nextn_predict_layers", 1);
+  a.mtp.own_embedding = a.mtp.modules > 0;
   return a;
 }
 

@@ -63,6 +63,17 @@ void compressed_attention(const Config& c, Arch& a) {
   set_reach(a, reach, own);
 }
 
+/// hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock: a layer under the last ratio of compress_ratios, 0,
+/// which is behind those of the layers; projections of the token's embedding and of every residual stream, a norm and
+/// weights of the streams before the head of its own; table and head are the model's.
+void set_modules(const Config& c, Arch& a) {
+  const std::vector<Count> all = c.has("compress_ratios") ? c.counts("compress_ratios") : std::vector<Count>();
+  const auto first = std::find(all.begin(), all.begin() + std::min<std::ptrdiff_t>(std::ssize(all), a.layers), 0);
+  if (std::ssize(all) <= a.layers || all.back() != 0 || first - all.begin() >= a.layers) return;
+  a.mtp = modules_like_last(c, a);
+  if (a.mtp.modules > 0) a.mtp.mixer_of = first - all.begin();
+}
+
 /// hf deepseek_v4/modeling_deepseek_v4.py: compressed attention, residual streams (hc_mult), experts in every layer
 /// with one shared expert. The first num_hash_layers layers choose experts by a table of token ids, a buffer like the
 /// load-balancing bias of the others; they have a router's matrix all the same.
@@ -80,6 +91,7 @@ Arch deepseek_v4(const Config& c, const Defaults& d) {
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = true,
                   .layers = LayerSet::all(a.layers)});
+  set_modules(c, a);
   return a;
 }
 

@@ -72,6 +72,52 @@ Arch xlm_roberta(const Config& c, const Defaults& d) { return roberta_layers(c, 
 /// hf camembert/modeling_camembert.py.
 Arch camembert(const Config& c, const Defaults& d) { return roberta_layers(c, d, "Camembert"); }
 
+/// hf mpnet/modeling_mpnet.py: BERT without token types, whose scores get a learned number per head and range of
+/// distances besides, from one table of relative_attention_num_buckets rows; positions begin behind padding's, 1, as in
+/// RoBERTa.
+Arch mpnet(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  make_encoder(a, encoder_head(c, "MPNet", true));
+  a.activation = activation(c, {"hidden_act"}, "gelu");
+  constexpr Count unused = 2;
+  if (a.position_rows <= unused) c.refuse("\"max_position_embeddings\": positions begin at 2; give more than 2");
+  a.added_rows = a.position_rows;
+  a.context = a.added_rows - unused;
+  a.position = Position::relative;
+  a.position_rows = c.size("relative_attention_num_buckets", 32);
+  return a;
+}
+
+/// The norm that "layer_norm_type" names.
+NormKind gte_norm(const Config& c) {
+  const std::string said = c.text("layer_norm_type", "layer_norm");
+  if (said == "layer_norm") return NormKind::layer_norm;
+  if (said == "rms_norm") return NormKind::rms_norm;
+  c.refuse("\"layer_norm_type\": expected layer_norm or rms_norm, got " + said);
+}
+
+/// hub Alibaba-NLP/new-impl, modeling.py, which the GTE models share, and under "gte" Snowflake's: BERT with rotation
+/// or learned positions, and gated MLPs of which the last matrix alone has a bias; no pooler, unless the caller asks.
+Arch gte(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  const std::string named = named_class(c);
+  make_encoder(a, encoder_head(c, named.starts_with("Gte") ? "Gte" : "New", false));
+  a.norm = gte_norm(c);
+  a.activation = activation(c, {"hidden_act"}, "gelu");
+  a.mlp = MlpKind::gated;
+  a.mlp_bias = false;
+  a.mlp_out_bias = true;
+  a.token_types = c.count("type_vocab_size", 0);
+  c.ignore({"layer_norm_type", "logn_attention_scale", "logn_attention_clip1", "pack_qkv", "unpad_inputs",
+            "use_memory_efficient_attention"});
+  const std::string position = c.text("position_embedding_type", "rope");
+  if (position == "absolute") return a;
+  if (position != "rope") c.refuse("\"position_embedding_type\": expected rope or absolute, got " + position);
+  a.position = Position::rope;
+  a.position_rows = 0;
+  return a;
+}
+
 /// hf electra/modeling_electra.py: BERT without a pooler. Its small models have tables narrower than the layers and a
 /// matrix with bias between them. ElectraForPreTraining says of every token whether it was replaced: labels.
 Arch electra(const Config& c, const Defaults& d) {
@@ -266,6 +312,8 @@ std::vector<Family> encoder_families() {
       {"roberta", roberta, {12, 768, 12, 0, 0, 3072, 50265, 512, true}},
       {"xlm-roberta", xlm_roberta, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
       {"camembert", camembert, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
+      {"mpnet", mpnet, {12, 768, 12, 0, 0, 3072, 30527, 512, true}},
+      {"new gte", gte, {12, 768, 12, 0, 0, 3072, 30528, 2048, true}},
       {"electra", electra, {12, 256, 4, 0, 0, 1024, 30522, 512, true}},
       {"eurobert", eurobert, {12, 768, 12, 0, 0, 3072, 128256, 8192}},
       {"nomic_bert", nomic_bert, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},

@@ -18,6 +18,7 @@ struct Family {
 
 /// Each file's families.
 std::vector<Family> llama_families();
+std::vector<Family> hunyuan_families();
 std::vector<Family> gpt_families();
 std::vector<Family> falcon_families();
 std::vector<Family> gemma_families();

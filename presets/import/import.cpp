@@ -26,15 +26,15 @@ using import::Family;
 const std::vector<Family>& families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> out;
-    for (const auto group : {import::llama_families,        import::gpt_families,       import::falcon_families,
-                             import::gemma_families,        import::cohere_families,    import::olmo_families,
-                             import::phi_families,          import::stablelm_families,  import::qwen_families,
-                             import::deepseek_families,     import::glm_families,       import::mixtral_families,
-                             import::llama4_families,       import::minimax_families,   import::mimo_families,
-                             import::delta_families,        import::mamba_families,     import::rwkv_families,
-                             import::lfm_families,          import::encoder_families,   import::deepseek_v4_families,
-                             import::nemotron_nas_families, import::diffusion_families, import::bailing_families,
-                             import::ernie_families})
+    for (const auto group : {import::llama_families,       import::hunyuan_families,      import::gpt_families,
+                             import::falcon_families,      import::gemma_families,        import::cohere_families,
+                             import::olmo_families,        import::phi_families,          import::stablelm_families,
+                             import::qwen_families,        import::deepseek_families,     import::glm_families,
+                             import::mixtral_families,     import::llama4_families,       import::minimax_families,
+                             import::mimo_families,        import::delta_families,        import::mamba_families,
+                             import::rwkv_families,        import::lfm_families,          import::encoder_families,
+                             import::deepseek_v4_families, import::nemotron_nas_families, import::diffusion_families,
+                             import::bailing_families,     import::ernie_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();

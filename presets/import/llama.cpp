@@ -94,6 +94,16 @@ Arch arcee(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf bitnet/modeling_bitnet.py: Llama with a gated MLP of squared ReLU without biases, and RMSNorms before attention's
+/// and the MLP's last matrix (attn_sub_norm, ffn_sub_norm).
+Arch bitnet(const Config& c, const Defaults& d) {
+  Arch a = llama(c, d);
+  a.mlp_bias = false;
+  a.activation = activation(c, {"hidden_act"}, "relu2");
+  a.sub_norms = true;
+  return a;
+}
+
 /// hf apertus/modeling_apertus.py: a plain MLP without bias under xIELU, whose two scalars per layer are learned (its
 /// beta and eps are buffers); RMSNorms of the head width on q and k, always.
 Arch apertus(const Config& c, const Defaults& d) {
@@ -111,55 +121,6 @@ Arch apertus(const Config& c, const Defaults& d) {
 Arch ernie4_5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", false);
-  return a;
-}
-
-/// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
-/// q, k, v and o; none in the MLP.
-Arch hunyuan(const Config& c, const Defaults& d) {
-  Arch a = base_arch(c, d);
-  c.ignore({"use_qk_norm", "mlp_bias", "norm_type", "num_experts", "num_shared_expert", "moe_topk", "kv_lora_rank",
-            "q_lora_rank"});
-  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
-  a.qk_norm = QkNorm::per_head;
-  return a;
-}
-
-/// The number under `key`, which may be a list with an entry per layer: all of them must be the same.
-Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
-  const json::Value* v = c.find(key);
-  if (v == nullptr || !v->is_array()) return c.size(key, otherwise);
-  const std::vector<Count> all = c.counts(key);
-  if (static_cast<Count>(all.size()) < a.layers)
-    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, all.size()));
-  for (const Count n : all)
-    if (n != all.front())
-      c.refuse(fmt::format("\"{}\" is {} in one layer and {} in another; layers with unlike experts are not known", key,
-                           all.front(), n));
-  return all.front();
-}
-
-/// hf hunyuan_v1_moe/modeling_hunyuan_v1_moe.py, hub tencent/Hunyuan-A13B-Instruct, modeling_hunyuan.py: the dense
-/// model with experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, beside
-/// one shared MLP of intermediate_size.
-Arch hunyuan_moe(const Config& c, const Defaults& d) {
-  Arch a = hunyuan(c, d);
-  if (c.flag("use_cla", false))
-    c.refuse("\"use_cla\" is true; keys and values shared between layers are not known here");
-  if (!c.flag("use_mixed_mlp_moe", true))
-    c.refuse("\"use_mixed_mlp_moe\" is false; only experts beside a shared MLP are known");
-  if (c.count("moe_layer_num_skipped", 0) > 0)
-    c.refuse("\"moe_layer_num_skipped\" is above 0; only experts in every layer are known");
-  if (same_in_all_layers(c, a, "num_shared_expert", 1) != 1)
-    c.refuse("\"num_shared_expert\": expected 1, the shared MLP of \"intermediate_size\"");
-  c.ignore({"moe_drop_tokens", "moe_random_routing_dropped_token"});
-  const Count shared = a.mlp_width;
-  set_experts(a, {.experts = same_in_all_layers(c, a, "num_experts", 1),
-                  .top_k = same_in_all_layers(c, a, "moe_topk", 1),
-                  .width = same_in_all_layers(c, a, "moe_intermediate_size", shared),
-                  .shared_experts = 1,
-                  .shared_width = shared,
-                  .layers = LayerSet::all(a.layers)});
   return a;
 }
 
@@ -311,13 +272,12 @@ std::vector<Family> llama_families() {
       {"seed_oss", seed_oss, {64, 4096, 80, 8, 128, 27648, 155136, 524288}},
       {"ministral3", ministral3, {34, 4096, 32, 8, 128, 14336, 131072, 262144}},
       {"arcee", arcee, {32, 2560, 32, 0, 0, 18432, 32000, 4096}},
+      {"bitnet", bitnet, {30, 2560, 20, 5, 0, 6912, 128256, 2048}},
       {"apertus", apertus, {32, 4096, 32, 0, 0, 14336, 131072, 65536}},
       {"ernie4_5 paddleocr_vl paddleocr_vl_text", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
       {"exaone", exaone, {32, 2048, 32, 0, 0, 0, 102400, 2048, true}},
       {"exaone4 exaone4_5_text", exaone4, {32, 4096, 32, 0, 0, 16384, 102400, 2048}},
       {"exaone_moe", exaone_moe, {32, 4096, 32, 32, 0, 16384, 102400, 2048}},
-      {"hunyuan_v1_moe", hunyuan_moe, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
-      {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"orion", orion, {40, 5120, 40, 0, 0, 15360, 84608, 4096}},
       {"cwm", cwm, {64, 6144, 48, 8, 128, 21504, 128256, 131072}},
       {"helium", helium, {24, 2560, 20, 20, 128, 7040, 48000, 4096}},

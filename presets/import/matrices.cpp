@@ -61,7 +61,12 @@ void grouped(const Layer& l, const Mixer& m, Count hidden) {
     own.insert(own.end(), fused.begin(), fused.end());
     return own;
   };
-  p(with_fused({"q_proj", "wq"}), fused_gate ? add(q, m.attention_width()) : q, hidden, m.qkv_bias);
+  if (m.latent.q_rank > 0) {  // Step 3
+    p({"q_proj"}, m.latent.q_rank, hidden, m.qkv_bias);
+    p({"wq"}, q, m.latent.q_rank);
+  } else {
+    p(with_fused({"q_proj", "wq"}), fused_gate ? add(q, m.attention_width()) : q, hidden, m.qkv_bias);
+  }
   if (!m.shared_kv) p(with_fused({"k_proj", "wk"}), kv, hidden, m.qkv_bias);
   if (!m.shared_kv && !m.key_is_value) p(with_fused({"v_proj", "wv"}), v, hidden, m.qkv_bias);
   p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width(), m.attention_out_bias);
@@ -198,7 +203,7 @@ void feed_forward(const Layer& l, const Arch& a, Component c, const Names& paren
   const Names down{"down_proj", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
   if (a.mlp == MlpKind::gated) l.matrix(c, parents, gate, width, in, groups, biased);
   l.matrix(c, parents, up, width, in, groups, biased);
-  l.matrix(c, parents, down, in, width, groups, biased);
+  l.matrix(c, parents, down, in, width, groups, biased || (c == Component::mlp && a.mlp_out_bias));
 }
 
 void mixture(const Layer& l, const Arch& a) {
@@ -227,7 +232,8 @@ Matrix token_table(const Arch& a) {
   return {.component = Component::embedding,
           .paths = {"embed_tokens", "wte", "word_embeddings", "embed_in", "tok_embeddings", "embeddings"},
           .rows = a.vocabulary,
-          .columns = a.embedding_width};
+          .columns = a.embedding_width,
+          .is_table = true};
 }
 
 namespace {
@@ -298,15 +304,20 @@ void routers(const Layer& l, const Arch& a) {
 struct MtpNames {
   std::string_view family;  ///< what its model_type begins with
   std::string_view layer, join;
-  bool counts_on = false;  ///< numbers go on behind those of the model's layers
-  Count layers = 1;        ///< that a module is: with two, attention is the first and the MLP or experts the second
+  std::string_view token = "";  ///< of the token's half, where the join is two matrices
+  bool counts_on = false;       ///< numbers go on behind those of the model's layers
+  Count layers = 1;  ///< that a module is: with two, attention is the first and the MLP or experts the second
 };
 
 /// hub deepseek-ai/DeepSeek-V3, README_WEIGHTS.md; vLLM, model_executor/models: deepseek_mtp.py, qwen3_next_mtp.py,
-/// mimo_mtp.py, mimo_v2_mtp.py, ernie_mtp.py, nemotron_h_mtp.py, step3p5_mtp.py. Families that are not here name their
-/// modules as DeepSeek-V3 does, the first row.
+/// mimo_mtp.py, mimo_v2_mtp.py, ernie_mtp.py, nemotron_h_mtp.py, step3p5_mtp.py, longcat_flash_mtp.py; hub
+/// deepseek-ai/DeepSeek-V4-Flash, inference/model.py. Families that are not here name their modules as DeepSeek-V3
+/// does.
+constexpr MtpNames usual_mtp_names{
+    .family = "deepseek", .layer = "layers.{}.", .join = "layers.{}.eh_proj", .counts_on = true};
 constexpr std::array mtp_names{
-    MtpNames{.family = "deepseek", .layer = "layers.{}.", .join = "layers.{}.eh_proj", .counts_on = true},
+    MtpNames{.family = "deepseek_v4", .layer = "mtp.{}.", .join = "mtp.{}.h_proj", .token = "mtp.{}.e_proj"},
+    MtpNames{.family = "longcat", .layer = "mtp.layers.{}.", .join = "mtp.layers.{}.eh_proj"},
     MtpNames{.family = "qwen3_", .layer = "mtp.layers.{}.", .join = "mtp.fc"},
     MtpNames{.family = "mimo_v2", .layer = "mtp.layers.{}.", .join = "mtp.layers.{}.eh_proj"},
     MtpNames{.family = "mimo", .layer = "mtp_layers.{}.", .join = "mtp_layers.{}.input_proj"},
@@ -316,12 +327,13 @@ constexpr std::array mtp_names{
 const MtpNames& mtp_names_of(std::string_view model_type) {
   for (const MtpNames& n : mtp_names)
     if (model_type.starts_with(n.family)) return n;
-  return mtp_names.front();
+  return usual_mtp_names;
 }
 
 /// One module by its names.
 struct MtpModule {
-  std::string mixer, mlp, join;  ///< prefixes of the layer's two halves; the name of the join
+  std::string mixer, mlp;   ///< prefixes of the layer's two halves
+  std::string join, token;  ///< the name of the join, or of its halves
 };
 
 std::vector<MtpModule> mtp_modules(const Arch& a, std::string_view model_type) {
@@ -330,9 +342,22 @@ std::vector<MtpModule> mtp_modules(const Arch& a, std::string_view model_type) {
   std::vector<MtpModule> all;
   for (Count k = 0; k < a.mtp.modules; ++k) {
     const Count first = add(n.counts_on ? a.layers : 0, mul(k, n.layers));
-    all.push_back({named(n.layer, first), named(n.layer, first + n.layers - 1), named(n.join, first)});
+    all.push_back(
+        {named(n.layer, first), named(n.layer, first + n.layers - 1), named(n.join, first), named(n.token, first)});
   }
   return all;
+}
+
+/// One matrix of both inputs, or two that are packed like others.
+void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
+  const bool apart = !m.token.empty();
+  for (const std::string& name : {m.join, m.token})
+    if (!name.empty())
+      visit({.component = Component::embedding,
+             .paths = {name},
+             .rows = a.hidden,
+             .columns = mul(apart ? 1 : 2, a.hidden),
+             .by_name = !apart});
 }
 
 }  // namespace
@@ -359,11 +384,7 @@ void for_each_mtp_matrix(const Arch& a, std::string_view model_type, const std::
   for (const MtpModule& m : mtp_modules(a, model_type)) {
     mix(Layer(m.mixer, visit), a.mixer(kind.mixer), a.hidden);
     second_half(Layer(m.mlp, visit), a, kind);
-    visit({.component = Component::embedding,
-           .paths = {m.join},
-           .rows = a.hidden,
-           .columns = mul(2, a.hidden),
-           .by_name = true});
+    join(a, m, visit);
     if (a.mtp.own_head)
       visit({.component = Component::lm_head,
              .paths = {m.mlp + "shared_head.head", m.mlp + "shared_head.output", m.mlp + "transformer.shared_head"},

@@ -19,6 +19,7 @@ struct Matrix {
   Count groups = 1, rows = 0, columns = 0;  ///< of one expert, and their number
   bool biased = false;                      ///< the model adds a bias to what it gives
   bool by_name = false;                     ///< only a group that names it picks it, not one of all matrices
+  bool is_table = false;                    ///< the table of tokens
   Count numbers() const { return mul(groups, rows, columns); }
 };
 

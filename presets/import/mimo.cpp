@@ -68,9 +68,14 @@ Arch mimo_v2(const Config& c, const Defaults& d) {
   return mimo_v2_layers(c, d, 0);
 }
 
-/// The layers in a list like "3,4,5".
+/// The layers in a list, which may be a text like "3,4,5".
 LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
   LayerSet set;
+  if (const json::Value* list = c.find(key); list != nullptr && list->is_array()) {
+    for (const Count layer : c.counts(key))
+      if (layer < a.layers) set.insert(layer);
+    return set;
+  }
   const std::string text = c.text(key, "");
   for (std::size_t from = 0; from < text.size();) {
     std::size_t end = text.find(',', from);
@@ -83,6 +88,26 @@ LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
     from = end + 1;
   }
   return set;
+}
+
+/// hub stepfun-ai/step3, modeling_step3.py: attention of one head of keys and values, whose queries go through a low
+/// rank of share_q_dim with an RMSNorm (multi-matrix factorization attention, arXiv:2412.19255); no biases. Experts in
+/// moe_layers_enum beside one shared expert of share_expert_dim, router without bias.
+Arch step3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.kv_heads = 1;
+  a.context = c.first_size({"max_position_embedding", "max_position_embeddings", "max_seq_len"}, d.context);
+  a.latent.q_rank = c.size("share_q_dim", a.head_dim);
+  c.ignore({"norm_expert_weight", "num_attention_groups"});
+  const Count shared = c.size("share_expert_dim", 5120);
+  set_experts(a, {.experts = c.size("moe_num_experts", 48),
+                  .top_k = c.size("moe_top_k", 3),
+                  .width = c.size("moe_intermediate_size", 5120),
+                  .shared_experts = 1,
+                  .shared_width = shared,
+                  .layers = c.has("moe_layers_enum") ? listed_layers(c, a, "moe_layers_enum")
+                                                     : LayerSet::every(1, 1, a.layers)});
+  return a;
 }
 
 /// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py. Window layers have heads of their own (attention_other_setting);
@@ -126,6 +151,7 @@ std::vector<Family> mimo_families() {
       {"mimo", mimo, {36, 4096, 32, 8, 128, 11008, 151680, 32768}},
       {"mimo_v2_flash", mimo_v2_flash, {48, 4096, 64, 4, 192, 16384, 152576, 262144}},
       {"mimo_v2", mimo_v2, {48, 4096, 64, 4, 192, 16384, 152576, 262144}},
+      {"step3_text step3_vl_text", step3, {61, 7168, 64, 1, 256, 18432, 128815, 65536}},
       {"step3p5", step3p5, {45, 4096, 64, 8, 128, 11264, 128896, 262144}},
   };
 }

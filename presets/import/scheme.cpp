@@ -25,7 +25,7 @@ std::string method_of(const Object& q) {
 }
 
 using Reader = Scheme (*)(const Object&, const SchemeContext&);
-constexpr std::array<std::pair<std::string_view, Reader>, 18> methods = {{{"gptq", gptq},
+constexpr std::array<std::pair<std::string_view, Reader>, 19> methods = {{{"gptq", gptq},
                                                                           {"auto-round", auto_round},
                                                                           {"intel/auto-round", auto_round},
                                                                           {"awq", awq},
@@ -33,6 +33,7 @@ constexpr std::array<std::pair<std::string_view, Reader>, 18> methods = {{{"gptq
                                                                           {"mxfp8", float8},
                                                                           {"fbgemm_fp8", fbgemm},
                                                                           {"mxfp4", mxfp4_experts},
+                                                                          {"bitnet", bitnet},
                                                                           {"bitsandbytes", bitsandbytes},
                                                                           {"compressed-tensors", compressed_tensors},
                                                                           {"modelopt", modelopt},
@@ -50,7 +51,7 @@ bool is_in(const Modules& set, const Matrix& m) {
 
 bool is_kept(const Scheme& s, const Matrix& m) {
   if (m.component == Component::lm_head && !s.head_as_other) return true;
-  return (m.component == Component::embedding && !s.table_as_other && !m.by_name) || is_in(s.kept, m);
+  return (m.is_table && !s.table_as_other) || is_in(s.kept, m);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ Expr ModuleFormulas::parameters_for_heads() const {
 
 Expr ModuleFormulas::flops() const {
   const Expr t = s_.tokens();
-  const Expr matrices = textbook::matmul_weights(model_, sizes_) + Expr(2) * sizes_.D * sizes_.D;
+  const Expr matrices = textbook::matmul_weights(model_, sizes_) + (sizes_.n_h + Expr(1)) * sizes_.D * sizes_.D;
   const Expr core = textbook::over_parts(sizes_, [&](const textbook::Sizes<Expr>& part) {
     return textbook::core_width(part, s_.plan().mla == Mla::absorbed) * s_.micro_batch() *
                textbook::layer_pairs(part, s_.plan().attention_flops, s_.seq(), s_.seq()) +

@@ -34,6 +34,7 @@ constexpr Size sizes[] = {
     {"r_l", "rank beside attention", [](S s) { return number_text(s.arch().laurel_rank); }},
     {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
     {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
+    {"K_a", "rows of the learned positions beside it", [](S s) { return number_text(s.arch().added_rows); }},
     {"n_T", "types of tokens", [](S s) { return number_text(s.arch().token_types); }},
     {"D_p", "width of a layer's own input", [](S s) { return number_text(s.arch().per_layer.width); }},
     {"V_p", "rows of the table of layers' own inputs", [](S s) { return number_text(s.arch().per_layer.rows); }},

@@ -16,7 +16,15 @@ Arch with_modules(Arch a, Count n) {
   return a;
 }
 
-/// Dense, of experts, latent; of windows and of experts in some layers.
+/// Layers of two attentions, two dense MLPs and experts.
+Arch shortcut() {
+  Arch a = even_moe();
+  a.block = BlockKind::shortcut;
+  a.norms_per_layer = 4;
+  return a;
+}
+
+/// Dense, of experts, latent; of windows and of experts in some layers; of several residual streams; of two halves.
 std::vector<Arch> models() {
   Arch mixed = even_moe();
   mixed.local = {.reach = {16}, .layers = LayerSet::every(1, 2, 3)};
@@ -32,6 +40,10 @@ std::vector<Arch> models() {
     }
   mixed.mtp = {.modules = 1, .mixer_of = 1, .mlp_of = 2};
   all.push_back(mixed);
+  Arch streams = with_modules(even(), 2);
+  streams.streams = 3;
+  all.push_back(streams);
+  all.push_back(with_modules(shortcut(), 2));
   return all;
 }
 
@@ -53,6 +65,25 @@ TEST_CASE("A module has a layer, two norms and a projection of both, and shares 
   CHECK(names(mtp_input_ops(a, {.training = true})) ==
         "mtp.tokens mtp.token_norm mtp.project_token mtp.result_norm mtp.project_result mtp.add");
   CHECK(names(mtp_head_ops(a, {.training = true})) == "head.norm head.logits head.loss");
+}
+
+// D 64, MLP 128, q and o 2 x 64 x 128, k and v 2 x 64 x 64.
+TEST_CASE("A module beside shortcut blocks has half of one, without experts", "[mtp]") {
+  const Count layer = 2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128 + 2 * 64;
+  CHECK(mtp_parameters(with_modules(shortcut(), 1)).total == layer + 2 * 64 * 64 + 3 * 64);
+}
+
+TEST_CASE("A module reads every residual stream, and has weights of its own for their sum", "[mtp]") {
+  Arch a = with_modules(even(), 1);
+  a.streams = 3;
+  const Step s{.queries = 5, .training = true};
+  CHECK(names(mtp_input_ops(a, s)) ==
+        "mtp.tokens mtp.token_norm mtp.project_token mtp.result_norm mtp.project_result mtp.repeat mtp.add");
+  CHECK(std::get<Linear>(mtp_input_ops(a, s)[4].shape).rows == 3 * 5);
+  // Around each half 3 x 5 weights of 3 x 64 numbers, biases and 3 scales; 3 weights, their biases and a scale at the
+  // end.
+  const Count streams = 2 * (15 * 3 * 64 + 15 + 3) + 3 * 3 * 64 + 3 + 1;
+  CHECK(mtp_parameters(a).total == mtp_parameters(with_modules(even(), 1)).total + streams);
 }
 
 TEST_CASE("Parameters and FLOPs of modules are those of the closed forms", "[mtp][textbook]") {

@@ -80,6 +80,20 @@ inline std::vector<ModelCard> odd_encoders() {
             a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
             a.tied_head = a.head_bias = true;
           }),
+      odd("an encoder with learned and relative positions, a bias on the MLP's last matrix alone",
+          [](Arch& a) {
+            a.bidirectional = true;
+            a.qkv_bias = a.attention_out_bias = a.mlp_out_bias = true;
+            a.mlp = MlpKind::gated;
+            a.norm_placement = NormPlacement::post;
+            a.final_norm = false;
+            a.embedding_norm = true;
+            a.position = Position::relative;
+            a.position_rows = 32;
+            a.added_rows = 4098;
+            a.head = {.kind = HeadKind::masked_token};
+            a.tied_head = a.head_bias = true;
+          }),
       odd("an encoder without a head",
           [](Arch& a) {
             a.bidirectional = true;
@@ -134,6 +148,25 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mixers.push(sharing);
             a.mlps.push({500, LayerSet::every(4, 1, 7)});
             a.per_layer = {.rows = 333, .width = 10};
+          }),
+      odd("queries from a low rank over one head of keys, norms before the last matrices",
+          [](Arch& a) {
+            a.kv_heads = 1;
+            a.latent.q_rank = 20;
+            a.sub_norms = true;
+            a.mlp = MlpKind::gated;
+            a.norm = NormKind::rms_norm;
+          }),
+      odd("keys of the layer before, under factors of the queries",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::per_head;
+            a.norm = NormKind::rms_norm;
+            a.mlp = MlpKind::gated;
+            LayerMixer sharing;
+            static_cast<Mixer&>(sharing) = a;
+            sharing.shared_kv = sharing.query_scale = true;
+            sharing.layers = LayerSet::every(1, 2, 7);
+            a.mixers.push(sharing);
           }),
       odd("chunks in some layers",
           [](Arch& a) {

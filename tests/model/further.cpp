@@ -54,6 +54,14 @@ std::vector<Variant> further_variants() {
     a.norms_per_layer = 4;
     a.moe = {.experts = 4, .top_k = 2, .width = 6, .layers = LayerSet::all(a.layers)};
   });
+  add(all, "a module of several residual streams", tiny_llama(), 1, [](Arch& a, Plan&) {
+    a.streams = 3;
+    a.mtp.own_norm = true;
+  });
+  add(all, "modules of several residual streams, all again", tiny_llama(), 2, [](Arch& a, Plan& p) {
+    a.streams = 2;
+    p.recompute = Recompute::full;
+  });
   add(all, "modules of recurrences", tiny_hybrid(), 2, [](Arch&, Plan&) {});
   add(all, "modules of attention behind a recurrence, one of two in use", tiny_hybrid(), 2, [](Arch& a, Plan& p) {
     a.mtp.mixer_of = 0;

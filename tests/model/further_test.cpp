@@ -212,9 +212,9 @@ TEST_CASE("modules that have learned a text draft it, so that a pass gives as ma
   CHECK(d.passes == 4);  // the prompt's token, and three times three
 }
 
-TEST_CASE("modules whose layers read what others hand on, or more streams than one, are refused", "[further]") {
-  for (void (*change)(Arch&) :
-       {+[](Arch& a) { a.streams = 2; }, +[](Arch& a) { a.position = Position::relative, a.position_rows = 6; }}) {
+TEST_CASE("modules whose layers read what others hand on, or mixed residual streams, are refused", "[further]") {
+  for (void (*change)(Arch&) : {+[](Arch& a) { a.residual_block = 2; },
+                                +[](Arch& a) { a.position = Position::relative, a.position_rows = 6; }}) {
     Variant v = test::with_modules("", test::tiny_llama(), 1);
     change(v.arch);
     CHECK_THROWS_WITH(Run(v, Number::f32),

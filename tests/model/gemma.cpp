@@ -32,6 +32,13 @@ std::vector<Variant> sharing_variants() {
     for (Mixer* m : {static_cast<Mixer*>(&a), static_cast<Mixer*>(&a.mixers[0]), static_cast<Mixer*>(&a.mixers[1])})
       m->kv_heads = 4, m->value_dim = 9;
   });
+  add("keys of the layer before, under factors of the queries", [](Arch& a, Plan&) {
+    a.local = {};
+    a.mixers = {};
+    a.qk_norm = QkNorm::per_head;
+    a.mixers.push(sharing(a, {}, LayerSet::every(1, 2, 4)));
+    a.mixers[0].query_scale = true;
+  });
   add("keys and values of the layer before", [](Arch& a, Plan&) {
     a.local = {};
     a.mixers = {};

@@ -258,6 +258,7 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
     const Count rows = x.qk_norm == QkNorm::full ? 2 : x.heads + x.kv_heads;  // one of all heads for q, one for k
     more += 2 * (x.heads + x.kv_heads) * x.head_dim + rows * (centred ? 8 : 4);
   }
+  if (a.sub_norms) more += 2 * (x.attention_width() + kind.mlp_width) + 2 * 4;  // before these norms; statistics
   if (kind.experts) {
     const Moe& m = a.moe;
     f = f + textbook::moe_activations({1, p.seq, d_model, m.experts, m.top_k, m.width, m.shared_experts, m.shared_width,
@@ -361,12 +362,13 @@ Flops rank_flops(const Arch& a, Count ranks, const Which& which) {
   return all;
 }
 
-/// Whether both of two ranks hold a head of keys and values, or a group of Mamba's B and C, that all heads share.
+/// Whether both of two ranks hold a head of keys and values that cannot be halved, or a group of Mamba's B and C that
+/// all heads share.
 bool shares_groups(const Arch& a) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
     const Mixer& m = a.mixer(i);
     if ((m.recurrent.kind == RecurrentKind::mamba2 && m.recurrent.key_heads == 1) ||
-        (m.attention == AttentionKind::grouped && m.kv_heads == 1))
+        (m.attention == AttentionKind::grouped && m.kv_heads % 2 != 0))
       return true;
   }
   return false;

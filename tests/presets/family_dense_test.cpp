@@ -24,6 +24,13 @@ const std::string youtu = R"({"architectures": ["YoutuForCausalLM"], "attention_
   "rope_parameters": {"rope_theta": 1600000, "rope_type": "default"}, "tie_word_embeddings": true,
   "v_head_dim": 128, "vocab_size": 128256})";
 
+// microsoft/bitnet-b1.58-2B-4T, without its quantisation block
+const std::string bitnet = R"({"architectures": ["BitNetForCausalLM"], "bos_token_id": 128000, "eos_token_id": 128001,
+  "hidden_act": "relu2", "hidden_size": 2560, "initializer_range": 0.02, "intermediate_size": 6912,
+  "max_position_embeddings": 4096, "model_type": "bitnet", "rms_norm_eps": 1e-05, "num_attention_heads": 20,
+  "num_hidden_layers": 30, "num_key_value_heads": 5, "rope_theta": 500000.0, "tie_word_embeddings": true,
+  "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 128256})";
+
 // pfnet/plamo-13b
 const std::string plamo = R"({"architectures": ["PlamoForCausalLM"], "bos_token_id": 1, "eos_token_id": 2,
   "hidden_size": 5120, "intermediate_size": 16640, "max_position_embeddings": 4096, "model_type": "plamo",
@@ -190,4 +197,14 @@ TEST_CASE("CWM, Helium and Jais 2 have the parameters of their modules, at their
       "num_hidden_layers": 32, "num_key_value_heads": 26, "tie_word_embeddings": false, "vocab_size": 150272})",
                     together({in_layers(32, each), ends(150272, 3328), {{"norm.bias", {3328}}}}), 8090401280);
   CHECK(jais.activation == Activation::relu_squared);
+}
+
+// 2412820480: all tensors of microsoft/bitnet-b1.58-2B-4T-bf16.
+TEST_CASE("BitNet has the parameters of its modules, norms before the last matrices", "[import][family]") {
+  const Tensors each = together({layer(2560, 20, 5, 128, 6912), {{"attn_sub_norm", {2560}}, {"ffn_sub_norm", {6912}}}});
+  const Arch a = check_tensors(
+      bitnet, together({in_layers(30, each), {{"embed_tokens", {128256, 2560}}, {"norm", {2560}}}}), 2412820480);
+  CHECK(a.activation == Activation::relu_squared);
+  CHECK(a.mlp == MlpKind::gated);
+  CHECK(a.tied_head);
 }

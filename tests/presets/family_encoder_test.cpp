@@ -35,6 +35,27 @@ std::string nomic(const std::string& architecture, const std::string& more = "")
          more + "}";
 }
 
+// Alibaba-NLP/gte-large-en-v1.5
+std::string gte(const std::string& more) {
+  return R"({"architectures": ["NewModel"], "attention_probs_dropout_prob": 0.0, "classifier_dropout": null,
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 1024, "initializer_range": 0.02,
+    "intermediate_size": 4096, "layer_norm_eps": 1e-12, "layer_norm_type": "layer_norm", "logn_attention_clip1": false,
+    "logn_attention_scale": false, "max_position_embeddings": 8192, "model_type": "new", "num_attention_heads": 16,
+    "num_hidden_layers": 24, "pack_qkv": true, "pad_token_id": 0, "position_embedding_type": "rope",
+    "rope_scaling": {"factor": 2.0, "type": "ntk"}, "rope_theta": 160000, "torch_dtype": "float32",
+    "type_vocab_size": 2, "unpad_inputs": false, "use_memory_efficient_attention": false, "vocab_size": 30528)" +
+         more + "}";
+}
+
+// sentence-transformers/all-mpnet-base-v2
+std::string mpnet(const std::string& architecture) {
+  return R"({"architectures": [")" + architecture + R"("], "attention_probs_dropout_prob": 0.1, "bos_token_id": 0,
+    "eos_token_id": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768,
+    "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-05, "max_position_embeddings": 514,
+    "model_type": "mpnet", "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 1,
+    "relative_attention_num_buckets": 32, "vocab_size": 30527})";
+}
+
 }  // namespace
 
 TEST_CASE("EuroBERT has the parameters of its modules, with a head or without", "[import][family]") {
@@ -84,4 +105,51 @@ TEST_CASE("NomicBERT's switches are read, and what it could be besides is refuse
   CHECK(arch(switched("activation_function", "\"swiglu\"", "\"geglu\"")).activation == Activation::gelu);
   CHECK(arch(switched("architectures", "[\"NomicBertModel\"]", "[]")).head == ModelHead{.kind = HeadKind::none});
   CHECK(arch(switched("qkv_proj_bias", "false", "true")).attention_out_bias);
+}
+
+// 434139136: the published total of its checkpoint.
+TEST_CASE("GTE has the parameters of its modules, a bias on the MLP's last matrix alone", "[import][family]") {
+  const Tensors each = together({projections(1024, 16, 16, 64),
+                                 gated_mlp("mlp", 1024, 4096),
+                                 {{"biases of q, k, v, o, down_proj", {1024}, 5}, {"attn_ln, mlp_ln", {1024}, 4}}});
+  const Tensors body = together({in_layers(24, each),
+                                 {{"word_embeddings", {30528, 1024}},
+                                  {"token_type_embeddings", {2, 1024}},
+                                  {"LayerNorm.weight, .bias", {1024}, 2}}});
+  const Arch a = check_tensors(gte(""), body, 434139136);
+  CHECK(a.position == Position::rope);
+  CHECK(a.head == ModelHead{.kind = HeadKind::none});
+}
+
+TEST_CASE("GTE's config chooses norms and positions", "[import][family]") {
+  const auto with = [](const std::string& more) { return arch(small("new", more)); };
+  CHECK(with("").norm == NormKind::layer_norm);
+  CHECK(with(R"("layer_norm_type": "rms_norm")").norm == NormKind::rms_norm);
+  CHECK(with(R"("position_embedding_type": "absolute")").position == Position::learned);
+  CHECK(with(R"("architectures": ["NewForMaskedLM"])").head.kind == HeadKind::masked_token);
+  CHECK(arch(small("gte", R"("architectures": ["GteModel"])")).token_types == 0);
+  CHECK_THAT(refusal(small("new", R"("layer_norm_type": "none")")), Catch::Contains("expected layer_norm or rms_norm"));
+  CHECK_THAT(refusal(small("new", R"("position_embedding_type": "alibi")")), Catch::Contains("rope or absolute"));
+}
+
+// 109486464: the published total of its checkpoint without 514 position_ids, which are a buffer.
+TEST_CASE("MPNet has the parameters of its modules, learned positions beside relative ones", "[import][family]") {
+  const Tensors each = together({projections(768, 12, 12, 64),
+                                 {{"biases of q, k, v, o, output", {768}, 5},
+                                  {"intermediate", {3072, 768}},
+                                  {"its bias", {3072}},
+                                  {"output", {768, 3072}},
+                                  {"LayerNorms", {768}, 4}}});
+  const Tensors body = together({in_layers(12, each),
+                                 {{"word_embeddings", {30527, 768}},
+                                  {"position_embeddings", {514, 768}},
+                                  {"relative_attention_bias", {32, 12}},
+                                  {"LayerNorm.weight, .bias", {768}, 2}}});
+  const Tensors pooler{{"pooler.dense", {768, 768}}, {"its bias", {768}}};
+  const Arch a = check_tensors(mpnet("MPNetModel"), together({body, pooler}), 109486464);
+  CHECK(a.context == 512);
+  CHECK(a.learned_rows() == 514);
+  CHECK(check_tensors(mpnet("MPNetForMaskedLM"),
+                      together({body, {{"dense", {768, 768}}, {"vectors", {768}, 3}, {"bias", {30527}}}}), 109518527)
+            .head.kind == HeadKind::masked_token);
 }

@@ -41,6 +41,25 @@ std::string hunyuan() {
          lists + "}";
 }
 
+// tencent/Tencent-Hunyuan-Large, Hunyuan-A52B-Instruct
+const std::string hunyuan_large = R"({"architectures": ["HunYuanForCausalLM"], "attention_bias": false,
+  "attention_dropout": 0.1, "cla_share_factor": 2, "hidden_act": "silu", "hidden_size": 6400,
+  "intermediate_size": 18304, "max_position_embeddings": 131072, "mlp_bias": false, "model_type": "hunyuan",
+  "moe_topk": 1, "norm_type": "rms", "num_attention_heads": 80, "num_experts": 16, "num_hidden_layers": 64,
+  "num_key_value_heads": 8, "num_shared_expert": 1, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+  "rope_scaling": {"alpha": 1000.0, "factor": 1.0, "type": "dynamic"}, "rope_theta": 10000.0,
+  "tie_word_embeddings": true, "torch_dtype": "bfloat16", "use_cla": true, "use_mixed_mlp_moe": true,
+  "use_qk_norm": true, "vocab_size": 129024})";
+
+// stepfun-ai/step3, the text model
+const std::string step3 = R"({"architectures": ["Step3VLForConditionalGeneration"], "model_type": "step3_vl",
+  "text_config": {"architectures": ["Step3TextForCausalLM"], "head_dim": 256, "hidden_size": 7168,
+  "intermediate_size": 18432, "max_position_embedding": 65536, "max_seq_len": 65536, "moe_intermediate_size": 5120,
+  "moe_layers_enum": "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59",
+  "moe_num_experts": 48, "moe_top_k": 3, "norm_expert_weight": false, "num_attention_groups": 1,
+  "num_attention_heads": 64, "num_hidden_layers": 61, "rms_norm_eps": 1e-05, "rope_theta": 500000,
+  "share_expert_dim": 5120, "share_q_dim": 2048, "tie_word_embeddings": false, "vocab_size": 128815}})";
+
 // LGAI-EXAONE/K-EXAONE-236B-A23B; its lists, one entry per layer, put in by the test.
 json::Value exaone() {
   json::Value c = json::parse(R"({"architectures": ["ExaoneMoEForCausalLM"], "attention_dropout": 0.0,
@@ -165,10 +184,57 @@ TEST_CASE("Hunyuan's layers have experts alike beside one MLP, or are refused", 
   CHECK(says(R"("num_experts": [4, 4, 4, 4, 4, 4, 4, 8])") ==
         "c.json: \"num_experts\" is 4 in one layer and 8 in another; layers with unlike experts are not known");
   CHECK_THAT(says(R"("moe_topk": [1, 1])"), Catch::Contains("expected one entry per layer (8), got 2"));
-  CHECK_THAT(says(R"("use_cla": true)"), Catch::Contains("\"use_cla\" is true"));
+  CHECK(arch(small("hunyuan_v1_moe", R"("use_cla": true, "cla_share_factor": 2)")).mixers[0].layers ==
+        layers({1, 3, 5, 7}));
   CHECK_THAT(says(R"("use_mixed_mlp_moe": false)"), Catch::Contains("\"use_mixed_mlp_moe\" is false"));
   CHECK_THAT(says(R"("moe_layer_num_skipped": 1)"), Catch::Contains("\"moe_layer_num_skipped\""));
   CHECK_THAT(says(R"("num_shared_expert": 2)"), Catch::Contains("\"num_shared_expert\": expected 1"));
+}
+
+// Every second layer reads the keys and values of the one before it, and norms the keys by weights of its own.
+TEST_CASE("Hunyuan-Large has the parameters of its modules and half the cache", "[import][family]") {
+  const Tensors mlp = together({gated_mlp("shared_mlp", 6400, 18304),
+                                gated_mlp("experts", 6400, 18304, 16),
+                                {{"gate.wg", {16, 6400}}, {"norms", {6400}, 2}, {"query, key_layernorm", {80}, 2}}});
+  const Tensors self = projections(6400, 80, 8, 80), cross{{"q_proj", {6400, 6400}}, {"o_proj", {6400, 6400}}};
+  const Arch a = check_tensors(hunyuan_large,
+                               together({in_layers(64, mlp),
+                                         in_layers(32, self),
+                                         in_layers(32, cross),
+                                         {{"embed_tokens", {129024, 6400}}, {"norm", {6400}}}}),
+                               388701405440);
+  CHECK(cache_elements_per_token(a) == 32 * 2 * 8 * 80);
+  CHECK(a.moe.top_k == 1);
+  CHECK(imported(hunyuan_large).caveats.empty());
+}
+
+TEST_CASE("Hunyuan's older config says what its layers have", "[import][family]") {
+  const Arch dense = arch(small("hunyuan", R"("use_qk_norm": true)"));
+  CHECK_FALSE(dense.has_experts());
+  CHECK(dense.qk_norm == QkNorm::per_head);
+  const Arch mixed = arch(small("hunyuan", R"("num_experts": 4, "use_cla": true, "cla_share_factor": 4)"));
+  CHECK(mixed.moe.shared_experts == 0);
+  CHECK(mixed.qk_norm == QkNorm::none);
+  CHECK(mixed.mixers[0].layers == others_of(8, {0, 4}));
+  CHECK_FALSE(mixed.mixers[0].query_scale);
+  CHECK_THAT(refusal(small("hunyuan", R"("use_mla": true)")), Catch::Contains("\"use_mla\" is true"));
+  CHECK_THAT(refusal(small("hunyuan", R"("mlp_bias": true)")), Catch::Contains("\"mlp_bias\" is true"));
+}
+
+TEST_CASE("Step 3 has the parameters of its modules, queries from a low rank over one head of keys",
+          "[import][family]") {
+  const Tensors attention{{"q_proj", {2048, 7168}},           {"inter_norm", {2048}},       {"wq", {64 * 256, 2048}},
+                          {"k_proj, v_proj", {256, 7168}, 2}, {"o_proj", {7168, 64 * 256}}, {"norms", {7168}, 2}};
+  const Tensors moe =
+      together({gated_mlp("moe", 7168, 5120, 48), gated_mlp("share_expert", 7168, 5120), {{"moe.gate", {48, 7168}}}});
+  const Arch a = check_tensors(step3,
+                               together({in_layers(61, attention), in_layers(56, moe),
+                                         in_layers(5, gated_mlp("mlp", 7168, 18432)), ends(128815, 7168)}),
+                               316294538240);
+  CHECK(cache_elements_per_token(a) == 61 * 2 * 256);
+  CHECK(a.moe.layers == LayerSet::every(4, 1, 60));
+  CHECK(arch(small("step3_text", "")).moe.layers == LayerSet::every(1, 1, 8));
+  CHECK(arch(small("step3_text", R"("moe_layers_enum": [2, 5, 60])")).moe.layers == layers({2, 5}));
 }
 
 TEST_CASE("K-EXAONE has the parameters of its modules, experts in all layers but the first", "[import][family]") {

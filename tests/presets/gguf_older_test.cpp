@@ -29,6 +29,78 @@ GgufFile two_layers(const char* architecture, Count stated_width, bool fused) {
 
 }  // namespace
 
+TEST_CASE("a GGUF file of NomicBERT has every tensor booked", "[gguf]") {
+  GgufFile f("nomic-bert", 2, 64, 100, true, false);
+  f.key("attention.head_count", 4).key("feed_forward_length", 96);
+  f.matrix("token_types", 2, 64);
+  for (const char* norm : {"token_embd_norm.weight", "token_embd_norm.bias"}) f.norm(norm, 64);
+  for (Count i = 0; i < 2; ++i) {
+    f.layer(i);
+    f.matrix("attn_qkv", 3 * 64, 64);
+    f.matrix("attn_output", 64, 64);
+    f.gated_mlp("", 96);
+    for (const char* name : {"attn_output_norm", "layer_output_norm"})
+      for (const char* end : {".weight", ".bias"}) f.norm(std::string(name) + end, 64);
+  }
+  const Arch a = booked(f).arch;
+  CHECK(a.is_encoder());
+  CHECK(a.activation == Activation::silu);
+  CHECK(parameters(a).total == f.numbers());
+}
+
+TEST_CASE("a GGUF file of ModernBERT has every tensor booked, gate and up in one", "[gguf]") {
+  GgufFile f("modern-bert", 4, 64, 100, true);
+  f.key("attention.head_count", 4).key("feed_forward_length", 96);
+  f.key("attention.sliding_window", 128).key("attention.sliding_window_pattern", 3);
+  f.norm("token_embd_norm.weight", 64);
+  for (Count i = 0; i < 4; ++i) {
+    f.layer(i);
+    f.matrix("attn_qkv", 3 * 64, 64);
+    f.matrix("attn_output", 64, 64);
+    f.matrix("ffn_up", 2 * 96, 64);
+    f.matrix("ffn_down", 64, 96);
+    if (i > 0) f.norm("attn_norm.weight", 64);
+    f.norm("ffn_norm.weight", 64);
+  }
+  const Arch a = booked(f).arch;
+  CHECK(a.local.reach.tokens == 129);
+  CHECK(a.local.layers.size() == 2);  // layers 1 and 2 of 4
+  CHECK(parameters(a).total == f.numbers());
+}
+
+TEST_CASE("a GGUF file of EuroBERT has every tensor booked", "[gguf]") {
+  GgufFile f("eurobert", 2, 64, 100, true);
+  f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 96);
+  for (Count i = 0; i < 2; ++i) {
+    f.layer(i);
+    f.attention(64, 32, 64);
+    f.gated_mlp("", 96);
+    for (const char* norm : {"attn_norm.weight", "ffn_norm.weight"}) f.norm(norm, 64);
+  }
+  const Arch a = booked(f).arch;
+  CHECK(a.is_encoder());
+  CHECK(parameters(a).total == f.numbers());
+}
+
+// github.com/ggml-org/llama.cpp, "bitnet"; github.com/microsoft/BitNet's own copy writes "bitnet-b1.58".
+TEST_CASE("a GGUF file of BitNet has its norms before the last matrices booked", "[gguf]") {
+  for (const char* name : {"bitnet", "bitnet-b1.58"}) {
+    GgufFile f(name, 2, 64, 100, true);
+    f.key("attention.head_count", 8).key("attention.head_count_kv", 2).key("feed_forward_length", 96);
+    for (Count i = 0; i < 2; ++i) {
+      f.layer(i);
+      f.attention(64, 16, 64);
+      f.gated_mlp("", 96);
+      for (const char* norm : {"attn_norm.weight", "ffn_norm.weight", "attn_sub_norm.weight"}) f.norm(norm, 64);
+      f.norm("ffn_sub_norm.weight", 96);
+    }
+    const Arch a = booked(f).arch;
+    CHECK(a.sub_norms);
+    CHECK(a.activation == (std::string(name) == "bitnet" ? Activation::silu : Activation::relu_squared));
+    CHECK(parameters(a).total == f.numbers());
+  }
+}
+
 TEST_CASE("GGUF files of Baichuan, XVERSE and the first Qwen have every tensor booked", "[gguf]") {
   for (const GgufFile& f :
        {two_layers("baichuan", 96, false), two_layers("xverse", 96, false), two_layers("qwen", 192, true)}) {

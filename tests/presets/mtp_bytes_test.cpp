@@ -73,6 +73,28 @@ TEST_CASE("modules that nothing keeps are packed as the model's layers", "[quant
   CHECK(added(card) == 11717510368);
 }
 
+// deepseek-ai/DeepSeek-V4-Flash: 158069433298 elements, among them two numbers of experts in each, a byte of scale for
+// 32 of those and for each block of 128 x 128; 10496 biases of routers and 2327040 entries of tables are beside the
+// model.
+TEST_CASE("DeepSeek-V4's module has its projections in fp8, and its file the published elements", "[quantized][mtp]") {
+  const ModelCard card = import_config(released_config("DeepSeek-V4-Flash"), "c.json");
+  constexpr Count w = 4096, fp4 = 44 * 256 * 3 * w * 2048;
+  constexpr Count attention = w * 1024 + 1024 * 64 * 512 + w * 512 + 8 * 1024 * w + 8 * 1024 * w;
+  constexpr Count fp8 = 44 * (attention + 3 * w * 2048) + 21 * 64 * 128 * 1024 + 2 * w * w;
+  const Count all = parameters(card.arch).total + mtp_parameters(card.arch).total, wide = all - fp4 - fp8;
+  CHECK(weights(card, 1) - wide == 158069433298 - 10496 - 2327040);
+}
+
+TEST_CASE("LongCat-Flash's module holds attention, a dense MLP and a token table", "[quantized][mtp]") {
+  const ModelCard card = import_config(released_config("LongCat-Flash-Chat"), "c.json");
+  REQUIRE(card.arch.mtp.modules == 1);
+  CHECK(mtp_parameters(card.arch).total == 561862880256 - 560664980480);
+  const std::string none =
+      R"({"quant_method": "fp8", "weight_block_size": [128, 128], "modules_to_not_convert": ["mtp"]})";
+  CHECK(added(released("LongCat-Flash-Chat", none)) == 2 * mtp_parameters(card.arch).total);
+  CHECK(added(released("LongCat-Flash-Chat", fp8_block)) < 2 * mtp_parameters(card.arch).total);
+}
+
 // Of a module's parts that a list names alone the rest is packed: 9 bits for 16 numbers' share of a scale, and two
 // float32 scales of a matrix.
 TEST_CASE("a list picks single matrices of modules", "[quantized][mtp]") {

@@ -11,6 +11,7 @@
 #include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/released.hpp"
+#include "tests/sentence.hpp"
 
 using namespace llmcalc;
 using test::released;
@@ -131,4 +132,30 @@ TEST_CASE("DeepSeek-V4 Flash in nvfp4 has the scales of its experts besides", "[
   constexpr Count matrices = 43 * 256 * 3, numbers = matrices * 4096 * 2048;
   CHECK(numbers / 16 - numbers / 32 == 166726476754 - 158069433298);
   CHECK(stored_bytes(in_nvfp4) - stored_bytes(as_shipped) == numbers / 16 - numbers / 32 + 8 * matrices);
+}
+
+// microsoft/bitnet-b1.58-2B-4T: 849787090 elements: four ternary numbers to a byte, and a bf16 scale for each of 210
+// matrices. Under "online" the matrices are in bf16.
+TEST_CASE("BitNet b1.58 2B4T has its published elements and bytes", "[quantized]") {
+  constexpr Count matrices = 30 * (2 * 2560 * 2560 + 2 * 640 * 2560 + 3 * 2560 * 6912), packed = matrices / 4;
+  constexpr Count others = 849787090 - packed - 210;
+  const std::string config = R"({"model_type": "bitnet", "hidden_act": "relu2", "hidden_size": 2560,
+    "intermediate_size": 6912, "max_position_embeddings": 4096, "num_attention_heads": 20, "num_hidden_layers": 30,
+    "num_key_value_heads": 5, "tie_word_embeddings": true, "torch_dtype": "bfloat16", "vocab_size": 128256,
+    "quantization_config": {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": ")";
+  const ModelCard card = import_config(json::parse(config + R"(offline"}})", "c.json"), "c.json");
+  CHECK(parameters(card.arch).total == matrices + others);
+  CHECK(stored_bytes(card) == packed + 2 * (others + 210));
+  CHECK((*card.weights)[Component::mlp].name() == "ternary");
+  const ModelCard online = import_config(json::parse(config + R"(online"}})", "c.json"), "c.json");
+  CHECK(stored_bytes(online) == 2 * (matrices + others));
+}
+
+TEST_CASE("a block of BitNet that says something else is refused", "[schemes]") {
+  const auto says = [](const std::string& more) {
+    return llmcalc::test::sentence([&] { released("Qwen3.5-27B", R"({"quant_method": "bitnet", )" + more + "}"); });
+  };
+  CHECK_THAT(says(R"("quantization_mode": "late")"), Catch::Contains("quantization_mode late is not known"));
+  CHECK_THAT(says(R"("linear_class": "dense")"), Catch::Contains("linear_class dense is not known"));
+  CHECK_THAT(says(R"("use_rms_norm": true)"), Catch::Contains("use_rms_norm"));
 }

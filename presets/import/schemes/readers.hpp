@@ -11,6 +11,7 @@ Scheme awq(const json::Object& q, const SchemeContext& context);
 Scheme float8(const json::Object& q, const SchemeContext& context);
 Scheme fbgemm(const json::Object& q, const SchemeContext& context);
 Scheme mxfp4_experts(const json::Object& q, const SchemeContext& context);
+Scheme bitnet(const json::Object& q, const SchemeContext& context);
 Scheme bitsandbytes(const json::Object& q, const SchemeContext& context);
 Scheme compressed_tensors(const json::Object& q, const SchemeContext& context);
 Scheme modelopt(const json::Object& q, const SchemeContext& context);

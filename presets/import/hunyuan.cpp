@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
+/// q, k, v and o; none in the MLP.
+Arch hunyuan(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  c.ignore({"use_qk_norm", "mlp_bias", "norm_type", "num_experts", "num_shared_expert", "moe_topk", "kv_lora_rank",
+            "q_lora_rank"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  return a;
+}
+
+/// The number under `key`, which may be a list with an entry per layer: all of them must be the same.
+Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
+  const json::Value* v = c.find(key);
+  if (v == nullptr || !v->is_array()) return c.size(key, otherwise);
+  const std::vector<Count> all = c.counts(key);
+  if (static_cast<Count>(all.size()) < a.layers)
+    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, all.size()));
+  for (const Count n : all)
+    if (n != all.front())
+      c.refuse(fmt::format("\"{}\" is {} in one layer and {} in another; layers with unlike experts are not known", key,
+                           all.front(), n));
+  return all.front();
+}
+
+/// Experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, beside
+/// `shared_experts` MLPs of intermediate_size in one.
+void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
+  if (c.count("moe_layer_num_skipped", 0) > 0)
+    c.refuse("\"moe_layer_num_skipped\" is above 0; only experts in every layer are known");
+  c.ignore({"moe_drop_tokens", "moe_random_routing_dropped_token"});
+  const Count width = a.mlp_width;
+  const bool own = c.has("moe_intermediate_size");
+  set_experts(a, {.experts = same_in_all_layers(c, a, "num_experts", 1),
+                  .top_k = same_in_all_layers(c, a, "moe_topk", 1),
+                  .width = own ? same_in_all_layers(c, a, "moe_intermediate_size", width) : width,
+                  .shared_experts = shared_experts,
+                  .shared_width = shared_experts > 0 ? width : 0,
+                  .layers = LayerSet::all(a.layers)});
+}
+
+/// Cross-layer attention (arXiv:2405.12981): of every cla_share_factor layers the first has keys and values, which the
+/// others read. They norm the keys by themselves, under weights of their own: here factors of the queries, which give
+/// the same scores, since these norms come behind the rotation.
+void share_between_layers(const Config& c, Arch& a) {
+  if (!c.flag("use_cla", false)) return;
+  LayerMixer sharing;
+  static_cast<Mixer&>(sharing) = a;
+  sharing.shared_kv = true;
+  sharing.query_scale = a.qk_norm != QkNorm::none;
+  sharing.layers = others(LayerSet::every(0, c.size("cla_share_factor", 1), a.layers), a.layers);
+  set_mixer(a, sharing);
+}
+
+/// hf hunyuan_v1_moe/modeling_hunyuan_v1_moe.py, hub tencent/Hunyuan-A13B-Instruct, modeling_hunyuan.py: the dense
+/// model with experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, beside
+/// one shared MLP of intermediate_size.
+Arch hunyuan_moe(const Config& c, const Defaults& d) {
+  Arch a = hunyuan(c, d);
+  if (!c.flag("use_mixed_mlp_moe", true))
+    c.refuse("\"use_mixed_mlp_moe\" is false; only experts beside a shared MLP are known");
+  if (same_in_all_layers(c, a, "num_shared_expert", 1) != 1)
+    c.refuse("\"num_shared_expert\": expected 1, the shared MLP of \"intermediate_size\"");
+  set_hunyuan_experts(c, a, 1);
+  share_between_layers(c, a);
+  return a;
+}
+
+/// hub tencent/Tencent-Hunyuan-Large, modeling_hunyuan.py (Hunyuan-7B's files have it, too): Llama whose RMSNorms of
+/// the head width on q and k come under use_qk_norm, `attention_bias` on q, k, v and o; where num_experts is above 1
+/// experts in every layer, under use_mixed_mlp_moe beside num_shared_expert MLPs in one.
+Arch hunyuan_large(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; Hunyuan's MLPs are known without biases");
+  if (c.flag("use_mla", false)) c.refuse("\"use_mla\" is true; latent attention is not known here");
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = c.flag("use_qk_norm", false) ? QkNorm::per_head : QkNorm::none;
+  c.ignore({"norm_type", "kv_lora_rank", "q_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim"});
+  const bool mixed = c.flag("use_mixed_mlp_moe", false);
+  if (same_in_all_layers(c, a, "num_experts", 1) > 1)
+    set_hunyuan_experts(c, a, mixed ? same_in_all_layers(c, a, "num_shared_expert", 1) : 0);
+  c.ignore({"num_shared_expert", "moe_topk"});
+  share_between_layers(c, a);
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> hunyuan_families() {
+  return {
+      {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
+      {"hunyuan_v1_moe", hunyuan_moe, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
+      {"hunyuan", hunyuan_large, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
+  };
+}
+
+}  // namespace llmcalc::import
