@@ -1,0 +1,20 @@
+#pragma once
+/// The names of the modules that predict further tokens (Mtp) in a checkpoint.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calc/arch.hpp"
+
+namespace llmcalc::import {
+
+/// One module by its names.
+struct MtpModule {
+  std::string mixer, mlp, join;  ///< prefixes of the layer's two halves; the name of the join
+};
+
+/// All modules of the model by the names of a family (a model_type).
+std::vector<MtpModule> mtp_modules(const Arch& arch, std::string_view family);
+
+}  // namespace llmcalc::import
