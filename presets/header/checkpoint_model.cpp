@@ -167,27 +167,29 @@ bool is_wide(const HeldTensors& t) {
 /// and compressed-tensors pack int4 into int32, ModelOpt and bitsandbytes 4 bits into bytes.
 struct PackedType {
   std::string_view format;
-  std::initializer_list<std::string_view> types;
+  std::array<std::string_view, 5> types;  ///< empty ones are none
 };
-const std::array packed_types{PackedType{"fp8", {"F8"}},
-                              PackedType{"mxfp8", {"F8", "U8"}},
-                              PackedType{"gptq", {"I32", "U32", "I16"}},
-                              PackedType{"awq", {"I32", "U32", "I16"}},
-                              PackedType{"int4-", {"I32", "U32", "I16", "I8", "U8"}},
-                              PackedType{"int8", {"I32", "U32", "I16", "I8", "U8"}},
-                              PackedType{"nvfp4", {"U8", "I8", "F4"}},
-                              PackedType{"mxfp4", {"U8", "I8", "F4", "U32"}},
-                              PackedType{"nf4", {"U8", "I8"}}};
+constexpr std::array packed_types{
+    PackedType{"fp8", {"F8"}},
+    PackedType{"mxfp8", {"F8", "U8"}},
+    PackedType{"gptq", {"I32", "U32", "I16"}},
+    PackedType{"awq", {"I32", "U32", "I16"}},
+    PackedType{"int4-", {"I32", "U32", "I16", "I8", "U8"}},
+    PackedType{"int8", {"I32", "U32", "I16", "I8", "U8"}},
+    PackedType{"nvfp4", {"U8", "I8", "F4"}},
+    PackedType{"mxfp4", {"U8", "I8", "F4", "U32"}},
+    PackedType{"nf4", {"U8", "I8"}},
+};
 
-/// Whether a tensor may hold numbers in the format; of formats that are not known any.
+/// Whether some tensor may hold numbers in the format; of formats that are not known any.
 bool may_hold(const std::set<std::string>& types, DType format) {
-  for (const PackedType& row : packed_types) {
-    if (!format.name().starts_with(row.format)) continue;
-    return std::any_of(types.begin(), types.end(), [&](const std::string& type) {
-      return std::any_of(row.types.begin(), row.types.end(), [&](std::string_view t) { return type.starts_with(t); });
-    });
-  }
-  return true;
+  const auto row = std::find_if(packed_types.begin(), packed_types.end(),
+                                [&](const PackedType& p) { return format.name().starts_with(p.format); });
+  if (row == packed_types.end()) return true;
+  return std::any_of(types.begin(), types.end(), [&](const std::string& type) {
+    return std::any_of(row->types.begin(), row->types.end(),
+                       [&](std::string_view t) { return !t.empty() && type.starts_with(t); });
+  });
 }
 
 /// Packed numbers of a format that is not the quantisation block's, or that no block names.
@@ -199,12 +201,13 @@ void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
     if (h.tensors == 0 || !is_narrowed(part)) continue;
     const DType said = card.weights.value_or(WeightFormats())[part];
     const std::string types = fmt::format("{}", fmt::join(h.types, ", "));
-    if (said.plain() && !h.counted)
+    const bool wide = said.plain() && whole_bits(said.format()) >= 16;
+    if (wide && !h.counted)
       card.caveats.push_back(
           fmt::format("{} names no quantisation, but tensors of {} pack numbers ({}); their bytes count, "
                       "and products in 16 bits",
                       card.source, component_name(part), types));
-    else if (!said.plain() && !may_hold(h.types, said))
+    else if (!wide && !may_hold(h.types, said))
       refuse(card, c,
              fmt::format("{} of {} in the quantisation block against tensors of {}", said.name(), component_name(part),
                          types));

@@ -60,6 +60,12 @@ std::vector<WrittenTensor> in_nvfp4(const std::string& name, Count out, Count in
           {name + ".input_scale", "F32", {}}};
 }
 
+std::vector<WrittenTensor> in_exl3(const std::string& name, Count out, Count in) {
+  return {
+      {name + ".trellis", "I16", {in / 16, out / 16, 64}}, {name + ".suh", "F16", {in}}, {name + ".svh", "F16", {out}}};
+}
+
+const json::Value exl3 = {{"quant_method", "exl3"}, {"bits", 4.0}, {"head_bits", 6}};
 const json::Value gptq = {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}, {"desc_act", true}};
 const json::Value fp8 = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
 const json::Value nvfp4 = {
@@ -85,6 +91,7 @@ TEST_CASE("a quantisation block whose numbers would have another type is refused
   CHECK(read(gptq, one_layer(in_gptq)).caveats.empty());
   CHECK(read(fp8, one_layer(in_fp8)).caveats.empty());
   CHECK(read(nvfp4, one_layer(in_nvfp4)).caveats.empty());
+  CHECK(read(exl3, one_layer(in_exl3)).caveats.empty());
 }
 
 TEST_CASE("packed numbers that no block names are told", "[checkpoint]") {
