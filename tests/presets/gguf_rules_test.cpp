@@ -4,6 +4,7 @@
 
 #include "calc/memory.hpp"
 #include "presets/load.hpp"
+#include "presets/model_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
 #include "tests/presets/released.hpp"
@@ -145,6 +146,16 @@ TEST_CASE("attention's fused projections have a value's type", "[mix]") {
     split.family = "";
     CHECK(bytes_under(split, "q4_k_m") == bytes);
   }
+}
+
+TEST_CASE("a model file says the family whose files are fused", "[mix]") {
+  const ModelCard config = test::imported(test::small("phi3", ""));
+  const ModelCard file = read_model_file(model_file_json(config), "m.json");
+  CHECK(file.family == "phi3");
+  CHECK(bytes_under(file, "q4_k_m") == bytes_under(config, "q4_k_m"));
+  CHECK(older_fused_type(config.arch, "q4_k_m", "phi3") == "q5_k");
+  CHECK(older_fused_type(config.arch, "q4_k_s", "phi3").empty());
+  CHECK(older_fused_type(config.arch, "q4_k_m", "internlm2").empty());
 }
 
 // Ling 1.5 and 2.0 are both bailing_moe; the first has no norms on queries and keys, and conversion takes it apart.
