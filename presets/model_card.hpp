@@ -18,6 +18,7 @@ struct ModelCard {
   std::string title;  ///< "Llama-3.1 405B"
   std::vector<std::string> aliases;
   std::string source;  ///< where the architecture was read: a preset, a file's path, a config.json
+  std::string family;  ///< the model_type of its config, by which files differ (fused_matrices.hpp); empty: unknown
   Arch arch;
   bool renumbered = false;         ///< layers of the checkpoint are none of the architecture's, and others lower
   Towers towers{};                 ///< beside the architecture, in none of its counts of parameters

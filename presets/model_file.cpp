@@ -207,14 +207,10 @@ void read_published(const Object& o, ModelCard& card) {
   o.refuse_unread();
 }
 
-void check_weights(const ModelCard& card) {
-  if (!card.weights || !card.arch.tied_head) return;
-  const WeightFormats& w = *card.weights;
-  if (w[Component::lm_head] != w[Component::embedding])
+void check_version(const Object& o) {
+  if (o.count("llmcalc_model") != 1)
     throw InputError(
-        fmt::format("{}, \"weights\": the head is the token table, but lm_head is {} and embedding {}; give "
-                    "both the same",
-                    card.source, w[Component::lm_head].name(), w[Component::embedding].name()));
+        fmt::format("{}: \"llmcalc_model\" is {}; this program reads version 1", o.where(), o.count("llmcalc_model")));
 }
 
 }  // namespace
@@ -231,6 +227,7 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   if (card.name.empty()) throw InputError(where + ", \"name\": expected a name, got an empty one");
   card.title = o.text_or("title", card.name);
   if (o.has("aliases")) card.aliases = o.texts("aliases");
+  card.family = o.text_or("family", "");
   card.arch = read_arch(o);
   if (o.has("towers")) card.towers = read_towers(o.object("towers"));
   if (o.has("published")) read_published(o.object("published"), card);
@@ -378,6 +375,7 @@ Value model_file_json(const ModelCard& card) {
   Value v = {{"llmcalc_model", 1}, {"name", card.name}};
   v["title"] = card.title;
   if (!card.aliases.empty()) v["aliases"] = card.aliases;
+  if (!card.family.empty()) v["family"] = card.family;
   put_arch(v, card.arch);
   if (card.towers != Towers()) v["towers"] = towers_json(card.towers);
   if (card.published) v["published"] = {{"parameters", *card.published}, {"source", card.published_source}};

@@ -2,6 +2,7 @@
 /// The llmcalc model file: an architecture, said in full. Nothing in it is implied by a family's name.
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
+///   "family"?  (the model_type of its config: which matrices its files store as one; no parameter depends on it),
 ///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden), "streams"?  (residual ones,
 ///   default: 1),  "altup"?  (they are predicted and corrected, not mixed),  "laurel_rank"?  (of a low rank beside
 ///   attention),  "block": serial | parallel |

@@ -98,4 +98,14 @@ Value products_json(const ModelCard& card) {
   return v;
 }
 
+void check_weights(const ModelCard& card) {
+  if (!card.weights || !card.arch.tied_head) return;
+  const WeightFormats& w = *card.weights;
+  if (w[Component::lm_head] != w[Component::embedding])
+    throw InputError(
+        fmt::format("{}, \"weights\": the head is the token table, but lm_head is {} and embedding {}; give "
+                    "both the same",
+                    card.source, w[Component::lm_head].name(), w[Component::embedding].name()));
+}
+
 }  // namespace llmcalc

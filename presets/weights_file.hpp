@@ -17,4 +17,7 @@ json::Value stored_bytes_json(const ModelCard& card);
 void read_products(const json::Object& o, ModelCard& card);
 json::Value products_json(const ModelCard& card);
 
+/// Throws InputError where the head is the token table, but has a format of its own.
+void check_weights(const ModelCard& card);
+
 }  // namespace llmcalc

@@ -249,6 +249,7 @@ std::vector<std::string> notes(const Request& r) {
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
                             weight_formats_text(p.weight_precision), training_weights(p).name()));
   if (std::string note = formats_note(r); !note.empty()) n.push_back(std::move(note));
+  if (!r.weights_given.note.empty()) n.push_back(r.weights_given.note);
   if (r.has(part::training)) add_lengths(r, n);
   if (gathers_matrices(r))
     n.push_back(

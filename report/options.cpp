@@ -75,7 +75,7 @@ constexpr Field wide_layers{[](Request& r, Text text, Text where) {
                             }};
 constexpr Field weight_precision{[](Request& r, Text text, Text where) {
                                    WeightFormats& w = r.plan.weight_precision;
-                                   r.weights_given = read_weight_precision(text, where, r.model.arch);
+                                   r.weights_given = read_weight_precision(text, where, r.model);
                                    w = settled(r.weights_given, w, r.model.arch);
                                  },
                                  [](const Request& r) {

@@ -15,10 +15,23 @@ namespace {
 
 constexpr std::string_view gguf_prefix = "gguf:";
 
-WeightFormats formats_for_all(std::string_view text, std::string_view where, const Arch& arch) {
+std::string mix_note(std::string_view mix, const ModelCard& model) {
+  const std::string_view older = older_fused_type(model.arch, mix, model.family);
+  if (older.empty()) return "";
+  return fmt::format(
+      "{} is what llama.cpp makes in 2026; in files until 2025, attention's queries, keys and values, one "
+      "matrix in this family, are all in {}",
+      mix, older);
+}
+
+WeightFormats formats_for_all(WeightsGiven& given, std::string_view text, std::string_view where,
+                              const ModelCard& model) {
   const bool said = text.starts_with(gguf_prefix);
   const std::string_view name = said ? text.substr(gguf_prefix.size()) : text;
-  if (is_gguf_mix(name) && (said || !dtype(name))) return gguf_mix(arch, name);
+  if (is_gguf_mix(name) && (said || !dtype(name))) {
+    given.note = mix_note(name, model);
+    return gguf_mix(model.arch, name, model.family);
+  }
   if (!said) return read_stored(text, where);
   std::string known;
   for (const std::string_view mix : gguf_mixes()) known += (known.empty() ? "" : "|") + std::string(mix);
@@ -47,8 +60,8 @@ void add_part(WeightsGiven& given, std::string_view text, std::string_view where
 
 }  // namespace
 
-WeightsGiven read_weight_precision(std::string_view text, std::string_view where, const Arch& arch) {
-  WeightsGiven given{lower(text), {}, {}};
+WeightsGiven read_weight_precision(std::string_view text, std::string_view where, const ModelCard& model) {
+  WeightsGiven given{.text = lower(text), .all = {}, .parts = {}};
   std::string_view rest = given.text;
   while (true) {
     const std::size_t comma = rest.find(',');
@@ -56,9 +69,9 @@ WeightsGiven read_weight_precision(std::string_view text, std::string_view where
     const bool for_all = one.find('=') == std::string_view::npos;
     if (for_all && given.all) refuse_value(where, "one format for all components and others as COMPONENT=FORMAT", text);
     if (for_all)
-      given.all = formats_for_all(one, where, arch);
+      given.all = formats_for_all(given, one, where, model);
     else
-      add_part(given, one, where, arch);
+      add_part(given, one, where, model.arch);
     if (comma == std::string_view::npos) return given;
     rest.remove_prefix(comma + 1);
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "presets/header/model_groups.hpp"
@@ -22,14 +23,16 @@ namespace {
 struct Holding {
   Count tensors = 0, parameters = 0;
   Bytes bytes{};
-  bool counted = true;  ///< every parameter's number is known: no tensor packs several numbers
-  std::string largest;  ///< the name of the largest tensor
+  bool counted = true;          ///< every parameter's number is known: no tensor packs several numbers
+  std::set<std::string> types;  ///< of its tensors, as the file calls them
+  std::string largest;          ///< the name of the largest tensor
   Bytes largest_bytes{};
 };
 
 void add_to(Holding& h, const CheckpointTensor& t, const TensorGroup& g) {
   ++h.tensors;
   h.bytes += t.bytes;
+  h.types.insert(t.format);
   if (h.tensors == 1 || t.bytes > h.largest_bytes) {
     h.largest = t.name;
     h.largest_bytes = t.bytes;
@@ -160,6 +163,57 @@ bool is_wide(const HeldTensors& t) {
   });
 }
 
+/// What the type of packed numbers begins with in a safetensors file, by what a format's name begins with: GPTQ, AWQ
+/// and compressed-tensors pack int4 into int32, ModelOpt and bitsandbytes 4 bits into bytes.
+struct PackedType {
+  std::string_view format;
+  std::array<std::string_view, 5> types;  ///< empty ones are none
+};
+constexpr std::array packed_types{
+    PackedType{"fp8", {"F8"}},
+    PackedType{"mxfp8", {"F8", "U8"}},
+    PackedType{"gptq", {"I32", "U32", "I16"}},
+    PackedType{"awq", {"I32", "U32", "I16"}},
+    PackedType{"int4-", {"I32", "U32", "I16", "I8", "U8"}},
+    PackedType{"int8", {"I32", "U32", "I16", "I8", "U8"}},
+    PackedType{"nvfp4", {"U8", "I8", "F4"}},
+    PackedType{"mxfp4", {"U8", "I8", "F4", "U32"}},
+    PackedType{"nf4", {"U8", "I8"}},
+};
+
+/// Whether some tensor may hold numbers in the format; of formats that are not known any.
+bool may_hold(const std::set<std::string>& types, DType format) {
+  const auto row = std::find_if(packed_types.begin(), packed_types.end(),
+                                [&](const PackedType& p) { return format.name().starts_with(p.format); });
+  if (row == packed_types.end()) return true;
+  return std::any_of(types.begin(), types.end(), [&](const std::string& type) {
+    return std::any_of(row->types.begin(), row->types.end(),
+                       [&](std::string_view t) { return !t.empty() && type.starts_with(t); });
+  });
+}
+
+/// Packed numbers of a format that is not the quantisation block's, or that no block names.
+void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
+  if (c.is_gguf()) return;
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto part = static_cast<Component>(i);
+    const Holding& h = all.of(part);
+    if (h.tensors == 0 || !is_narrowed(part)) continue;
+    const DType said = card.weights.value_or(WeightFormats())[part];
+    const std::string types = fmt::format("{}", fmt::join(h.types, ", "));
+    const bool wide = said.plain() && whole_bits(said.format()) >= 16;
+    if (wide && !h.counted)
+      card.caveats.push_back(
+          fmt::format("{} names no quantisation, but tensors of {} pack numbers ({}); their bytes count, "
+                      "and products in 16 bits",
+                      card.source, component_name(part), types));
+    else if (!wide && !may_hold(h.types, said))
+      refuse(card, c,
+             fmt::format("{} of {} in the quantisation block against tensors of {}", said.name(), component_name(part),
+                         types));
+  }
+}
+
 /// Where the quantisation block says a format that no tensor of a component has, the tensors' counts. Refuses a block
 /// over a checkpoint that is not quantised at all.
 void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
@@ -258,6 +312,7 @@ void add_checkpoint(ModelCard& card, const Checkpoint& c) {
   check_parts(card, c, all);
   check_numbers(card, c, all);
   check_formats(card, c, all);
+  check_packed(card, c, all);
   WeightFormats w = stored_formats(card, all);
   hold_bytes(w, card.arch, all.held());
   hold_modules(card, w, all.modules());

@@ -121,9 +121,10 @@ std::map<std::string, std::set<std::string>> shards(const json::Object& map) {
   std::map<std::string, std::set<std::string>> out;
   for (const auto& [tensor, file] : map.value().get_ref<const json::Value::object_t&>()) {
     if (!file.is_string() || file.get_ref<const std::string&>().find('/') != std::string::npos)
-      throw InputError(fmt::format("{}, {}: expected the name of a file in the index's folder, got {}", map.where(),
-                                   in_quotes(tensor),
-                                   in_quotes(file.dump(-1, ' ', false, json::Value::error_handler_t::replace))));
+      throw InputError(fmt::format(
+          "{}, {}: expected the name of a file in the index's folder, got {}", map.where(), in_quotes(tensor),
+          file.is_string() ? in_quotes(file.get_ref<const std::string&>())
+                           : file.dump(-1, ' ', false, json::Value::error_handler_t::replace)));
     out[file.get<std::string>()].insert(tensor);
   }
   if (out.empty())

@@ -149,6 +149,20 @@ json::Value read_pairs(GgufReader& in, std::uint64_t pairs) {
   return keys;
 }
 
+/// The keys of one more file of a checkpoint: its number among the parts, and its architecture, where it states one.
+void check_part(const GgufReader& in, const json::Value& keys, const Checkpoint& c) {
+  const json::Object own(keys, in.where());
+  const auto number = static_cast<Count>(c.files.size());
+  if (const Count stated = own.count_or("split.no", number); stated != number)
+    in.refuse(fmt::format("\"split.no\" is {}, and by its name it is part {} from 0 on; rename it", stated, number));
+  if (!c.is_gguf()) return;
+  const std::string first = json::Object(c.keys, c.where).text_or("general.architecture", "");
+  const std::string arch = own.text_or("general.architecture", first);
+  if (arch != first)
+    in.refuse(fmt::format("\"general.architecture\" is {}, and {} in the first part; it is of another model",
+                          in_quotes(arch), in_quotes(first)));
+}
+
 }  // namespace
 
 std::optional<GgufType> gguf_type(std::uint32_t id) {
@@ -159,8 +173,9 @@ std::optional<GgufType> gguf_type(std::uint32_t id) {
 
 void add_gguf(Checkpoint& c, const BinaryFile& file) {
   GgufReader in(file);
-  const auto tensors = in.counted("tensors", max_tensors), pairs = in.counted("keys", max_gguf_keys);
+  const auto tensors = in.counted("tensors", max_gguf_tensors), pairs = in.counted("keys", max_gguf_keys);
   json::Value keys = read_pairs(in, pairs);
+  check_part(in, keys, c);
   std::vector<Placed> all;
   for (std::uint64_t i = 0; i < tensors; ++i) all.push_back(placed_tensor(in));
   check_places(in, all, alignment_of(in, keys));

@@ -18,7 +18,8 @@ namespace llmcalc {
 
 /// The longest key or name, the most keys, the longest list that is kept, and the longest header: vocabularies of
 /// 262144 texts and their merges take 20 MB.
-inline constexpr std::uint64_t max_gguf_name = 65535, max_gguf_keys = std::uint64_t{1} << 16, max_gguf_list = 4096,
+inline constexpr std::uint64_t max_gguf_name = 65535, max_gguf_keys = std::uint64_t{1} << 16,
+                               max_gguf_tensors = std::uint64_t{1} << 17, max_gguf_list = 4096,
                                max_gguf_header = std::uint64_t{512} << 20;
 
 class GgufReader {

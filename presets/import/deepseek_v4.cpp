@@ -98,7 +98,7 @@ Arch deepseek_v4(const Config& c, const Defaults& d) {
 }  // namespace
 
 std::vector<Family> deepseek_v4_families() {
-  return {{"deepseek_v4", deepseek_v4, {43, 4096, 64, 1, 512, 0, 129280, 1048576}}};
+  return {{"deepseek_v4 deepseek_ref", deepseek_v4, {43, 4096, 64, 1, 512, 0, 129280, 1048576}}};
 }
 
 }  // namespace llmcalc::import

@@ -53,6 +53,8 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
   if (c.flag("attn_output_gate", true)) a.attention_gate = AttentionGate::per_channel;
+  if (a.qkv_bias && a.attention_gate == AttentionGate::per_channel)
+    c.refuse("\"attention_bias\" is true; biases of a gate on attention's output are not known");
   LayerMixer linear;
   linear.attention = AttentionKind::none;
   linear.recurrent = delta_net(c, {32, 128, 16, 128});
@@ -64,11 +66,11 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
 }
 
 /// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: the same with experts, one of them
-/// shared behind a sigmoid gate; router without bias.
-Arch qwen3_5_moe(const Config& c, const Defaults& d) {
+/// shared behind a sigmoid gate; router without bias. `experts`, `top_k`: where no key says them.
+Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k) {
   Arch a = qwen3_5(c, d);
-  set_experts(a, {.experts = c.size("num_experts", 512),
-                  .top_k = c.size("num_experts_per_tok", 10),
+  set_experts(a, {.experts = c.size("num_experts", experts),
+                  .top_k = c.size("num_experts_per_tok", top_k),
                   .width = c.size("moe_intermediate_size", 512),
                   .shared_experts = 1,
                   .shared_width = c.size("shared_expert_intermediate_size", 512),
@@ -77,9 +79,11 @@ Arch qwen3_5_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
+Arch qwen3_5_moe(const Config& c, const Defaults& d) { return with_experts(c, d, 256, 8); }
+
 /// No key speaks of modules: Qwen3-Next-80B-A3B's files have one, Qwen3-Coder-Next's none.
 Arch qwen3_next(const Config& c, const Defaults& d) {
-  Arch a = qwen3_5_moe(c, d);
+  Arch a = with_experts(c, d, 512, 10);
   set_modules(c, a, 1);
   return a;
 }

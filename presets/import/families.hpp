@@ -53,6 +53,14 @@ bool names_labels(const Config& c);
 /// `attention_bias` is the bias of the two down projections and of o. `defaults`: widths where no key says them.
 void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 
+/// Modules for further tokens (MTP) that published checkpoints hold beside the model and that no count has.
+struct UncountedModules {
+  Count modules = 0;
+  Count parameters = 0;   ///< of each; 0: not known
+  bool if_named = false;  ///< they count where num_nextn_predict_layers names them
+};
+UncountedModules uncounted_modules(const Config& config, const Arch& arch);
+
 /// Whether an ERNIE's text config speaks of experts for images, too.
 bool has_image_experts(const Config& text);
 

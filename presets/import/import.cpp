@@ -183,14 +183,20 @@ void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes
                     counted(layers, "layer")));
 }
 
+void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes) {
+  const import::UncountedModules u = import::uncounted_modules(c, a);
+  if (u.modules == 0) return;
+  notes.push_back(
+      fmt::format("{}{} beside the model {} not counted{}", counted(u.modules, "multi-token-prediction layer"),
+                  u.parameters > 0 ? fmt::format(" of {} parameters", u.parameters) : "", u.modules == 1 ? "is" : "are",
+                  u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
+}
+
 /// Notes on parts that are not counted, and on defaults of the family that were used.
 std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
   add_left_out(c, layers_left_out(c, a), out);
-  const Count predicted = c.count("num_nextn_predict_layers", 0);
-  if (predicted > 0 && a.mtp.modules == 0)
-    out.push_back(fmt::format("{} beside the model {} not counted", counted(predicted, "multi-token-prediction layer"),
-                              predicted == 1 ? "is" : "are"));
+  add_modules(c, a, out);
   if (const std::string taken = defaults_taken(c, a); !taken.empty())
     out.push_back(fmt::format("{} leaves out, so the family's defaults count: {}", c.where(), taken));
   return out;
@@ -244,6 +250,7 @@ ModelCard import_text(const Config& c) {
   const Family* family = family_called(type);
   if (family == nullptr) refuse_type(c, type);
   ModelCard card;
+  card.family = type;
   card.arch = arch_of(*family, c);
   const bool encoder_alone = card.arch.is_encoder() && import::names_encoder_alone(c);
   if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder() && !encoder_alone)

@@ -182,10 +182,13 @@ Arch jamba(const Config& c, const Defaults& d) {
 }
 
 /// hf bamba/modeling_bamba.py: every layer is a mixer, attention in attn_layer_indices (counted from 0; absent: none)
-/// and Mamba-2 in the others, and a gated MLP. Half of each head is rotated; no biases, whatever the config says.
+/// and Mamba-2 in the others, and a gated MLP. Half of each head is rotated. `attention_bias` on q, k, v and o,
+/// `mlp_bias` on the MLP.
 Arch bamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  c.ignore({"attention_bias", "mlp_bias", "mamba_expand", "attn_rotary_emb", "partial_rotary_factor"});
+  c.ignore({"mamba_expand", "attn_rotary_emb", "partial_rotary_factor"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.mlp_bias = c.flag("mlp_bias", false);
   LayerSet attention;
   if (c.has("attn_layer_indices"))
     for (const Count i : c.counts("attn_layer_indices"))

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "calc/layer_kinds.hpp"
+#include "presets/fused_matrices.hpp"
+#include "presets/import/mtp_names.hpp"
 
 namespace llmcalc::import {
 
@@ -17,10 +19,12 @@ using Names = std::vector<std::string>;
 /// Names a layer's matrices; the aliases are those of hf and of the checkpoints' own code.
 class Layer {
  public:
-  Layer(std::string prefix, const std::function<void(const Matrix&)>& visit)
-      : prefix_(std::move(prefix)), visit_(visit) {}
-  Layer(Count index, const std::function<void(const Matrix&)>& visit)
-      : Layer(fmt::format("layers.{}.", index), visit) {}
+  Layer(std::string prefix, const FusedMatrices& fused, const std::function<void(const Matrix&)>& visit)
+      : prefix_(std::move(prefix)), fused_(fused), visit_(visit) {}
+  Layer(Count index, const FusedMatrices& fused, const std::function<void(const Matrix&)>& visit)
+      : Layer(fmt::format("layers.{}.", index), fused, visit) {}
+
+  const FusedMatrices& fused() const { return fused_; }
 
   void matrix(Component c, const Names& parents, const Names& leaves, Count rows, Count columns, Count groups = 1,
               bool biased = false) const {
@@ -33,8 +37,14 @@ class Layer {
 
  private:
   std::string prefix_;
+  const FusedMatrices& fused_;
   const std::function<void(const Matrix&)>& visit_;
 };
+
+Names both(Names names, const Names& others) {
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
 
 const Names attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
 
@@ -51,33 +61,46 @@ class Projections {
   Names parents_;
 };
 
-/// A gate per channel is fused into the queries (Qwen3-Next), one per head is a matrix of its own (Step 3.5).
-void grouped(const Layer& l, const Mixer& m, Count hidden) {
+const Names fused_names{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
+
+void queries_keys_values(const Layer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
-  const Count q = mul(m.heads, m.head_dim), kv = mul(m.kv_heads, m.head_dim), v = mul(m.kv_heads, m.v_dim());
-  const bool fused_gate = m.attention_gate == AttentionGate::per_channel;
-  const auto with_fused = [](Names own) {
-    const Names fused{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
-    own.insert(own.end(), fused.begin(), fused.end());
-    return own;
-  };
+  const bool with_gate = m.attention_gate == AttentionGate::per_channel && !l.fused().own_gate;
+  const Count q = add(mul(m.heads, m.head_dim), with_gate ? m.attention_width() : 0);
+  const Count k = m.shared_kv ? 0 : mul(m.kv_heads, m.head_dim);
+  const Count v = m.shared_kv || m.key_is_value ? 0 : mul(m.kv_heads, m.v_dim());
   if (m.latent.q_rank > 0) {  // Step 3
     p({"q_proj"}, m.latent.q_rank, hidden, m.qkv_bias);
     p({"wq"}, q, m.latent.q_rank);
+  } else if (l.fused().qkv) {
+    return p(both(fused_names, {"q_proj", "k_proj", "v_proj"}), add(q, add(k, v)), hidden, m.qkv_bias);
   } else {
-    p(with_fused({"q_proj", "wq"}), fused_gate ? add(q, m.attention_width()) : q, hidden, m.qkv_bias);
+    p(both({"q_proj", "wq"}, fused_names), q, hidden, m.qkv_bias);
   }
-  if (!m.shared_kv) p(with_fused({"k_proj", "wk"}), kv, hidden, m.qkv_bias);
-  if (!m.shared_kv && !m.key_is_value) p(with_fused({"v_proj", "wv"}), v, hidden, m.qkv_bias);
+  if (k > 0) p(both({"k_proj", "wk"}, fused_names), k, hidden, m.qkv_bias);
+  if (v > 0) p(both({"v_proj", "wv"}, fused_names), v, hidden, m.qkv_bias);
+}
+
+/// A gate per channel is one matrix with the queries (Qwen3-Next) or a matrix of its own (AFMoE), as is one per head
+/// (Step 3.5).
+void grouped(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, attention_names);
+  queries_keys_values(l, m, hidden);
   p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width(), m.attention_out_bias);
   if (m.attention_gate == AttentionGate::per_head) p({"g_proj"}, m.heads, hidden);
+  if (m.attention_gate == AttentionGate::per_channel && l.fused().own_gate)
+    p({"gate_proj", "o_gate"}, m.attention_width(), hidden);
 }
 
 /// Lightning attention by the names of hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.
 void lightning(const Layer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const Count width = mul(m.heads, m.head_dim);
-  for (const char* name : {"q_proj", "k_proj", "v_proj"}) p({name, "qkv_proj", "query_key_value"}, width, hidden);
+  const Names each{"q_proj", "k_proj", "v_proj"}, fused{"qkv_proj", "query_key_value"};
+  if (l.fused().lightning_qkv)
+    p(both(fused, each), mul(3, width), hidden);
+  else
+    for (const std::string& name : each) p(both({name}, fused), width, hidden);
   p({"output_gate", "g_proj", "z_proj"}, width, hidden);
   p({"out_proj", "dense", "o_proj"}, hidden, width);
 }
@@ -98,22 +121,38 @@ void latent(const Layer& l, const Mixer& m, Count hidden, const Names& parents =
   p({"o_proj", "dense"}, hidden, mul(m.heads, w.v_dim));
 }
 
-/// Matrices of a recurrence by the names of hf qwen3_next, qwen3_5, olmo_hybrid (whose queries, keys and values are
-/// picked together), hub Kimi-Linear, hf mamba, granitemoehybrid,
-/// falcon_h1, hub Nemotron-H, fla rwkv7 and hf lfm2. Convolutions and the vectors of heads are none.
+/// By the names of hf qwen3_next, qwen3_5 and olmo_hybrid.
+void gated_delta_net(const Layer& l, const Recurrent& r, Count hidden) {
+  const Projections p(l, {"linear_attn"});
+  const Count values = r.width(), keys = mul(r.key_heads, r.key_dim), qkv = add(mul(2, keys), values);
+  const DeltaMatrices stored = l.fused().delta;
+  if (stored == DeltaMatrices::with_gate) {
+    p({"in_proj_qkvz", "in_proj_qkv", "in_proj_z"}, add(qkv, values), hidden);
+    p({"in_proj_ba", "in_proj_b", "in_proj_a"}, mul(2, r.heads), hidden);
+  } else {
+    if (stored == DeltaMatrices::qkv) p({"in_proj_qkv", "in_proj_qkvz"}, qkv, hidden);
+    if (stored == DeltaMatrices::apart)
+      for (const auto& [name, rows] :
+           {std::pair{"q_proj", keys}, std::pair{"k_proj", keys}, std::pair{"v_proj", values}})
+        p({name}, rows, hidden);
+    p({"in_proj_z", "in_proj_qkvz", "g_proj"}, values, hidden);
+    p({"in_proj_b", "in_proj_ba", "b_proj"}, r.heads, hidden);
+    p({"in_proj_a", "in_proj_ba", "a_proj"}, r.heads, hidden);
+  }
+  p({"out_proj", "o_proj"}, hidden, values);
+}
+
+/// Matrices of a recurrence by the names of hub Kimi-Linear, hf mamba, granitemoehybrid, falcon_h1, hub Nemotron-H, fla
+/// rwkv7 and hf lfm2. Convolutions and the vectors of heads are none.
 void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
   const Count values = r.width(), keys = mul(r.key_heads, r.key_dim);
-  const Projections delta(l, {"linear_attn"}), kda(l, attention_names), ssm(l, {"mixer", "mamba"}), conv(l, {"conv"});
+  const Projections kda(l, attention_names), ssm(l, {"mixer", "mamba"}), conv(l, {"conv"});
   const Projections rwkv(l, {"attn"});
   switch (r.kind) {
     case RecurrentKind::none:
       return;
     case RecurrentKind::gated_delta_net:
-      delta({"in_proj_qkv", "in_proj_qkvz", "q_proj"}, add(mul(2, keys), values), hidden);
-      delta({"in_proj_z", "in_proj_qkvz", "g_proj"}, values, hidden);
-      delta({"in_proj_b", "in_proj_ba", "b_proj"}, r.heads, hidden);
-      delta({"in_proj_a", "in_proj_ba", "a_proj"}, r.heads, hidden);
-      return delta({"out_proj", "o_proj"}, hidden, values);
+      return gated_delta_net(l, r, hidden);
     case RecurrentKind::kimi_delta:
       for (const char* name : {"q_proj", "k_proj", "v_proj"}) kda({name}, values, hidden);
       kda({"f_a_proj"}, r.rank, hidden);
@@ -201,8 +240,10 @@ void feed_forward(const Layer& l, const Arch& a, Component c, const Names& paren
   const Names up{"up_proj", "gate_up_proj", "input_linear", "w3", "c_fc", "fc1", "fc11", "dense_h_to_4h", "key"};
   const Names gate{"gate_proj", "gate_up_proj", "input_linear", "w1", "fc12"};
   const Names down{"down_proj", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
-  if (a.mlp == MlpKind::gated) l.matrix(c, parents, gate, width, in, groups, biased);
-  l.matrix(c, parents, up, width, in, groups, biased);
+  const bool fused = a.mlp == MlpKind::gated && l.fused().gate_up && c != Component::experts;
+  if (fused) l.matrix(c, parents, both(gate, both({"Wi"}, up)), mul(2, width), in, groups, biased);
+  if (!fused && a.mlp == MlpKind::gated) l.matrix(c, parents, gate, width, in, groups, biased);
+  if (!fused) l.matrix(c, parents, up, width, in, groups, biased);
   l.matrix(c, parents, down, in, width, groups, biased || (c == Component::mlp && a.mlp_out_bias));
 }
 
@@ -299,55 +340,6 @@ void routers(const Layer& l, const Arch& a) {
   if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
 }
 
-/// Names in the modules that predict further tokens, {} being a number: of a module's layer, and of the matrix that
-/// joins a result and the next token's embedding.
-struct MtpNames {
-  std::string_view family;  ///< what its model_type begins with
-  std::string_view layer, join;
-  std::string_view token = "";  ///< of the token's half, where the join is two matrices
-  bool counts_on = false;       ///< numbers go on behind those of the model's layers
-  Count layers = 1;  ///< that a module is: with two, attention is the first and the MLP or experts the second
-};
-
-/// hub deepseek-ai/DeepSeek-V3, README_WEIGHTS.md; vLLM, model_executor/models: deepseek_mtp.py, qwen3_next_mtp.py,
-/// mimo_mtp.py, mimo_v2_mtp.py, ernie_mtp.py, nemotron_h_mtp.py, step3p5_mtp.py, longcat_flash_mtp.py; hub
-/// deepseek-ai/DeepSeek-V4-Flash, inference/model.py. Families that are not here name their modules as DeepSeek-V3
-/// does.
-constexpr MtpNames usual_mtp_names{
-    .family = "deepseek", .layer = "layers.{}.", .join = "layers.{}.eh_proj", .counts_on = true};
-constexpr std::array mtp_names{
-    MtpNames{.family = "deepseek_v4", .layer = "mtp.{}.", .join = "mtp.{}.h_proj", .token = "mtp.{}.e_proj"},
-    MtpNames{.family = "longcat", .layer = "mtp.layers.{}.", .join = "mtp.layers.{}.eh_proj"},
-    MtpNames{.family = "qwen3_", .layer = "mtp.layers.{}.", .join = "mtp.fc"},
-    MtpNames{.family = "mimo_v2", .layer = "mtp.layers.{}.", .join = "mtp.layers.{}.eh_proj"},
-    MtpNames{.family = "mimo", .layer = "mtp_layers.{}.", .join = "mtp_layers.{}.input_proj"},
-    MtpNames{.family = "ernie4_5", .layer = "mtp_block.{}.", .join = "mtp_linear_proj.{}"},
-    MtpNames{.family = "nemotron_h", .layer = "mtp.layers.{}.", .join = "mtp.layers.{}.eh_proj", .layers = 2}};
-
-const MtpNames& mtp_names_of(std::string_view model_type) {
-  for (const MtpNames& n : mtp_names)
-    if (model_type.starts_with(n.family)) return n;
-  return usual_mtp_names;
-}
-
-/// One module by its names.
-struct MtpModule {
-  std::string mixer, mlp;   ///< prefixes of the layer's two halves
-  std::string join, token;  ///< the name of the join, or of its halves
-};
-
-std::vector<MtpModule> mtp_modules(const Arch& a, std::string_view model_type) {
-  const MtpNames& n = mtp_names_of(model_type);
-  const auto named = [](std::string_view name, Count number) { return fmt::format(fmt::runtime(name), number); };
-  std::vector<MtpModule> all;
-  for (Count k = 0; k < a.mtp.modules; ++k) {
-    const Count first = add(n.counts_on ? a.layers : 0, mul(k, n.layers));
-    all.push_back(
-        {named(n.layer, first), named(n.layer, first + n.layers - 1), named(n.join, first), named(n.token, first)});
-  }
-  return all;
-}
-
 /// One matrix of both inputs, or two that are packed like others.
 void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
   const bool apart = !m.token.empty();
@@ -363,27 +355,31 @@ void join(const Arch& a, const MtpModule& m, const std::function<void(const Matr
 }  // namespace
 
 void for_each_router(const Arch& a, const std::function<void(const Matrix&)>& visit) {
+  const FusedMatrices apart;
   for (Count i = 0; i < a.layers; ++i)
-    if (a.moe.layers.contains(i)) routers(Layer(i, visit), a);
+    if (a.moe.layers.contains(i)) routers(Layer(i, apart, visit), a);
 }
 
-void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& visit) {
+void for_each_matrix(const Arch& a, std::string_view family, const std::function<void(const Matrix&)>& visit) {
   const LayerKinds kinds = layer_kinds(a);
-  for (Count i = 0; i < a.layers; ++i) layer(Layer(i, visit), a, kinds[kind_index(kinds, i)]);
+  const FusedMatrices fused = fused_matrices(family);
+  for (Count i = 0; i < a.layers; ++i) layer(Layer(i, fused, visit), a, kinds[kind_index(kinds, i)]);
   heads(a, visit);
 }
 
-void for_each_mtp_router(const Arch& a, std::string_view model_type, const std::function<void(const Matrix&)>& visit) {
+void for_each_mtp_router(const Arch& a, std::string_view family, const std::function<void(const Matrix&)>& visit) {
   if (a.mtp.modules == 0 || !mtp_layer(a).experts) return;
-  for (const MtpModule& m : mtp_modules(a, model_type)) routers(Layer(m.mlp, visit), a);
+  const FusedMatrices apart;
+  for (const MtpModule& m : mtp_modules(a, family)) routers(Layer(m.mlp, apart, visit), a);
 }
 
-void for_each_mtp_matrix(const Arch& a, std::string_view model_type, const std::function<void(const Matrix&)>& visit) {
+void for_each_mtp_matrix(const Arch& a, std::string_view family, const std::function<void(const Matrix&)>& visit) {
   if (a.mtp.modules == 0) return;
   const LayerKind kind = mtp_layer(a);
-  for (const MtpModule& m : mtp_modules(a, model_type)) {
-    mix(Layer(m.mixer, visit), a.mixer(kind.mixer), a.hidden);
-    second_half(Layer(m.mlp, visit), a, kind);
+  const FusedMatrices fused = fused_matrices(family);
+  for (const MtpModule& m : mtp_modules(a, family)) {
+    mix(Layer(m.mixer, fused, visit), a.mixer(kind.mixer), a.hidden);
+    second_half(Layer(m.mlp, fused, visit), a, kind);
     join(a, m, visit);
     if (a.mtp.own_head)
       visit({.component = Component::lm_head,

@@ -29,15 +29,14 @@ Matrix token_table(const Arch& arch);
 /// Calls visit(const Matrix&) for the routers of all layers, and for the gates of shared experts.
 void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>& visit);
 
-/// Calls visit(const Matrix&) for the matrices of all layers and for an untied head; routers and tables are left out.
-void for_each_matrix(const Arch& arch, const std::function<void(const Matrix&)>& visit);
+/// Calls visit(const Matrix&) for the matrices of all layers and for an untied head, as the files of a family (a
+/// model_type) store them: what they fuse is one matrix. Routers and tables are left out.
+void for_each_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
-/// The same of the modules that predict further tokens (Mtp), by the names of a model_type. The matrix that joins a
+/// The same of the modules that predict further tokens (Mtp). The matrix that joins a
 /// result and a token's embedding stays in the config's dtype unless a block names it: no published checkpoint packs
 /// it with the others (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3, NVIDIA's in NVFP4).
-void for_each_mtp_router(const Arch& arch, std::string_view model_type,
-                         const std::function<void(const Matrix&)>& visit);
-void for_each_mtp_matrix(const Arch& arch, std::string_view model_type,
-                         const std::function<void(const Matrix&)>& visit);
+void for_each_mtp_router(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
+void for_each_mtp_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
 }  // namespace llmcalc::import

@@ -16,9 +16,10 @@ LayerSet lightning_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-Moe mixture(const Config& c, const Arch& a) {
-  return {.experts = c.size({"num_local_experts", "num_experts"}, 8),
-          .top_k = c.size("num_experts_per_tok", 2),
+/// `experts`, `top_k`: where no key says them.
+Moe minimax_experts(const Config& c, const Arch& a, Count experts = 8, Count top_k = 2) {
+  return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
+          .top_k = c.size("num_experts_per_tok", top_k),
           .width = a.mlp_width,
           .layers = LayerSet::all(a.layers)};
 }
@@ -30,7 +31,7 @@ Arch minimax(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.linear_layers = lightning_layers(c, a);
   set_reach(a, {c.count("sliding_window", 0)}, others(a.linear_layers, a.layers));
-  Moe m = mixture(c, a);
+  Moe m = minimax_experts(c, a);
   m.shared_width = c.count("shared_intermediate_size", 0);
   m.shared_experts = m.shared_width > 0 ? 1 : 0;
   m.shared_gate = m.shared_width > 0;
@@ -47,7 +48,7 @@ Arch minimax_m2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attn_type_list", "qk_norm_type", "shared_intermediate_size", "mtp_transformer_layers"});
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::full;
-  Moe m = mixture(c, a);
+  Moe m = minimax_experts(c, a, 256, 8);
   m.router_correction = c.flag("use_routing_bias", true);
   set_experts(a, m);
   return a;
@@ -86,7 +87,7 @@ Arch minimax_m3(const Config& c, const Defaults& d) {
     c.refuse("\"attention_output_gate\" is true; the shape of this family's gate is not known");
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::per_head;
   block_sparse_attention(c, a);
-  Moe m = mixture(c, a);
+  Moe m = minimax_experts(c, a);
   m.layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::all(a.layers));
   m.shared_experts = c.count("n_shared_experts", 1);
   m.shared_width = m.shared_experts > 0 ? c.size("shared_intermediate_size", m.width) : 0;
@@ -141,7 +142,7 @@ std::vector<Family> minimax_families() {
   return {
       {"minimax minimax_text_01 minimax_m1", minimax, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
       {"minicpm_sala", minicpm_sala, {32, 4096, 32, 2, 128, 16384, 73448, 524288}},
-      {"minimax_m2", minimax_m2, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
+      {"minimax_m2", minimax_m2, {62, 3072, 48, 8, 128, 1536, 200064, 196608}},
       {"minimax_m3 minimax_m3_vl_text", minimax_m3, {60, 6144, 64, 4, 128, 3072, 200064, 1048576}},
   };
 }

@@ -140,12 +140,13 @@ Arch gpt_oss(const Config& c, const Defaults& d) {
 }
 
 /// hf afmoe/modeling_afmoe.py: RMSNorms before and after each half and, of the head width, on q and k; a gate per
-/// channel on attention's output; no biases. The first num_dense_layers are dense, the rest have num_shared_experts
-/// fused into one MLP beside the routed ones; expert_bias gets no gradient. All but every global_attn_every_n_layers-th
-/// layer slide, and these alone rotate.
+/// channel on attention's output; `attention_bias` on q, k, v and o. The first num_dense_layers are dense, the rest
+/// have num_shared_experts fused into one MLP beside the routed ones; expert_bias gets no gradient. All but every
+/// global_attn_every_n_layers-th layer slide, and these alone rotate.
 Arch afmoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  c.ignore({"attention_bias", "num_expert_groups", "num_limited_groups", "route_norm"});
+  c.ignore({"num_expert_groups", "num_limited_groups", "route_norm"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;
   a.qk_norm = QkNorm::per_head;

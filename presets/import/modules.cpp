@@ -123,7 +123,7 @@ bool any_part(const std::string& path, Visit visit) {
 
 }  // namespace
 
-Modules::Modules(const std::vector<std::string>& patterns) {
+Modules::Modules(const std::vector<std::string>& patterns, bool below) : below_(below) {
   for (const std::string& p : patterns) {
     if (p.starts_with("re:"))
       expressions_.push_back(name_expression(p.substr(3)));
@@ -139,7 +139,7 @@ bool Modules::contain(const std::string& path) const {
   const auto is_named = [&](const std::string& part) {
     return (in_layers || !is_of_layers(part)) && names_.contains(part);
   };
-  if (!names_.empty() && any_part(path, is_named)) return true;
+  if (below_ ? !names_.empty() && any_part(path, is_named) : names_.contains(path)) return true;
   return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& g) { return is_glob_of(g, path); }) ||
          std::any_of(expressions_.begin(), expressions_.end(),
                      [&](const NameExpression& e) { return is_matched(e, path); });

@@ -18,18 +18,19 @@ struct NameExpression {
 };
 
 /// A set of modules: dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular expressions
-/// ("re:.*self_attn.*"). A name picks every module below it.
+/// ("re:.*self_attn.*"). A name picks every module below it, or itself alone.
 class Modules {
  public:
   Modules() = default;
   /// Throws ExpressionError.
-  explicit Modules(const std::vector<std::string>& patterns);
+  explicit Modules(const std::vector<std::string>& patterns, bool below = true);
 
   /// `path` begins with "layers.", or is that of a module outside the model's layers: "lm_head", "mtp.layers.0".
   bool contain(const std::string& path) const;
   bool empty() const { return names_.empty() && globs_.empty() && expressions_.empty(); }
 
  private:
+  bool below_ = true;
   std::unordered_set<std::string> names_;
   std::vector<std::string> globs_;
   std::vector<NameExpression> expressions_;

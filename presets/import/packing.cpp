@@ -27,7 +27,9 @@ Packing packing(DType format) { return {.format = format, .bytes = format.format
 
 Bytes packed_bytes(const Packing& p, const Matrix& m) {
   const Bytes bias(p.own_bias && !m.biased ? mul(2, m.rows) : 0);
-  return m.groups * (grouped_bytes(p.bytes, m.rows, m.columns) + state_bytes(p, m) + filled_bytes(p, m) + bias);
+  const Bytes numbers =
+      p.flat ? grouped_bytes(p.bytes, 1, mul(m.rows, m.columns)) : grouped_bytes(p.bytes, m.rows, m.columns);
+  return m.groups * (numbers + state_bytes(p, m) + filled_bytes(p, m) + bias);
 }
 
 }  // namespace llmcalc::import

@@ -15,6 +15,7 @@ struct Packing {
   bool own_bias = false;  ///< a matrix without a bias has one of zeros, 16 bits per row
   /// Scales of a byte per group fill tiles of 128 rows and 4 groups (cuBLAS's layout, which torchao stores).
   bool tiled_scales = false;
+  bool flat = false;  ///< groups go on from row to row, as in one row of all numbers
   constexpr static std::string_view shape_mark = "SHAPE";
 };
 

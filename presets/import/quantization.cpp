@@ -120,7 +120,7 @@ void for_each_stored(const Stock& s, Owner owner, const std::function<void(const
     if (s.scheme.routers_as_others) for_each_mtp_router(s.arch, s.model_type, visit);
     return;
   }
-  for_each_matrix(s.arch, visit);
+  for_each_matrix(s.arch, s.model_type, visit);
   if (s.scheme.table_as_other) visit(token_table(s.arch));
   if (s.scheme.routers_as_others) for_each_router(s.arch, visit);
 }
@@ -216,7 +216,8 @@ StoredWeights stored_weights(const Config& whole, const Config& text, const Arch
                                        : dtype == dtypes::fp16 ? "float16"
                                                                : "float32",
                               .fp4_experts = text.text("expert_dtype", "") == "fp4"};
-  const bool own_file = q.has("quantization") && !q.has("quant_method");
+  const bool of_modelopt = !q.has("quant_method") || lower(q.text("quant_method")).starts_with("modelopt");
+  const bool own_file = q.has("quantization") && of_modelopt;
   return own_file ? quantised(q.object("quantization"), context, arch, dtype) : quantised(q, context, arch, dtype);
 }
 

@@ -73,11 +73,12 @@ void quantity(std::string_view text) {
   tried([&] { parse_seconds(text, "n", Bare::allowed); });
   tried([&] { parse_watts(text, "n", Bare::allowed); });
   tried([&] { parse_price(text, "n", Bare::allowed); });
-  Arch arch;
+  ModelCard model;
+  Arch& arch = model.arch;
   arch.layers = 1;
   arch.heads = arch.kv_heads = 1;
   arch.hidden = arch.vocabulary = arch.head_dim = arch.mlp_width = 64;
-  tried([&] { read_weight_precision(text, "n", arch); });
+  tried([&] { read_weight_precision(text, "n", model); });
 }
 
 using Parser = void (*)(std::string_view);

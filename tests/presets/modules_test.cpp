@@ -69,8 +69,9 @@ Numbers numbers_of(const ForEach& for_each) {
 
 TEST_CASE("every matrix of every preset has a name by which a quantisation block can pick it", "[quantized]") {
   for (const std::string& name : builtin_names(builtin_models())) {
-    const Arch arch = load_model(name).arch;
-    const Numbers named = numbers_of([&](const auto& visit) { import::for_each_matrix(arch, visit); });
+    const ModelCard card = load_model(name);
+    const Arch& arch = card.arch;
+    const Numbers named = numbers_of([&](const auto& visit) { import::for_each_matrix(arch, card.family, visit); });
     for (const auto& [component, n] : engine_matrices(arch)) {
       INFO(name << ", component " << static_cast<int>(component));
       CHECK((named.contains(component) ? named.at(component) : 0) == n);
@@ -87,8 +88,9 @@ TEST_CASE("every matrix of layers that no preset has has a name, too", "[quantiz
           "lightning", "lightning", "lightning", "lightning", "lightning", "lightning", "minicpm4"])"),
         small("smallthinker", ""), small("eurobert", "")}) {
     INFO(config);
-    const Arch arch = test::arch(config);
-    const Numbers named = numbers_of([&](const auto& visit) { import::for_each_matrix(arch, visit); });
+    const ModelCard card = test::imported(config);
+    const Arch& arch = card.arch;
+    const Numbers named = numbers_of([&](const auto& visit) { import::for_each_matrix(arch, card.family, visit); });
     for (const auto& [component, n] : engine_matrices(arch)) {
       INFO("component " << static_cast<int>(component));
       CHECK((named.contains(component) ? named.at(component) : 0) == n);

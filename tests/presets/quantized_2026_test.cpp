@@ -112,7 +112,7 @@ TEST_CASE("a GGUF file of Granite 4.0 H Small has its published bytes", "[mix]")
   const Arch a = import_config(config, "c.json").arch;
   CHECK(parameters(a).total == 32207337984);
   Plan p;
-  p.weight_precision = gguf_mix(a, "q8_0");
+  p.weight_precision = gguf_mix(a, "q8_0", "granitemoehybrid");
   CHECK(weights_bytes(a, p) == Bytes(34261297152));
 }
 

@@ -10,10 +10,11 @@ namespace {
 using json::Object;
 
 /// github.com/bitsandbytes-foundation/bitsandbytes, functional.py, QuantState.as_dict: beside numbers and scales a map
-/// of 16 float32 and a text of the state. Double quantisation adds a map of 256 float32 and a longer text, in which
-/// the offset is taken to have 20 characters.
+/// of 16 float32 and a text of the state. quantize_4bit takes blocks of 64 of the flattened matrix. Double quantisation
+/// adds a map of 256 float32 and a longer text, in which the offset is taken to have 20 characters.
 Packing four_bits(std::string_view type, bool twice, const std::string& base) {
   Packing p = packing(row(twice ? "nf4-dq" : "nf4"));
+  p.flat = true;
   p.bytes.tensor_bytes = twice ? 64 + 1024 : 64;
   p.state = fmt::format(R"({{"quant_type": "{}", "blocksize": 64, "dtype": "{}", "shape": {})", type, base,
                         Packing::shape_mark);

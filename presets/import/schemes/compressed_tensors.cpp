@@ -153,7 +153,7 @@ void make_sparse(Scheme& s, const Object& q, const SchemeContext& context) {
   const std::string how = sparse.text_or("format", "dense");
   if (how == "dense") return;
   if (how != "sparse-24-bitmask") refuse_scheme(sparse, fmt::format("the sparse format {}", in_quotes(how)));
-  const Modules dense = modules(sparse, {"ignore"});
+  const Modules dense = modules(sparse, {"ignore"}, false);
   if (s.groups.empty()) s.groups = every_matrix(packing(base_row(context)));
   std::vector<Scheme::Group> groups;
   for (const Scheme::Group& g : s.groups) {
@@ -172,8 +172,9 @@ Count cache_scheme_bits(const Object& q) {
 
 }  // namespace
 
+/// A name in "ignore" is one module's alone (compressed_tensors/utils/match.py, match_name), not what is below it.
 Scheme compressed_tensors(const Object& q, const SchemeContext& context) {
-  Scheme s{.kept = modules(q, {"ignore"}), .head_as_other = true, .cache_bits = cache_scheme_bits(q)};
+  Scheme s{.kept = modules(q, {"ignore"}, false), .head_as_other = true, .cache_bits = cache_scheme_bits(q)};
   if (q.has("config_groups")) {
     const Object groups = q.object("config_groups");
     for (const std::string& key : groups.keys())

@@ -14,7 +14,7 @@ using json::Object;
 /// Bits of the scale of a block of 128 x 128 (checkpoints' headers): a byte of exponent, bf16 as in Qwen3's dense
 /// models (Qwen/Qwen3-1.7B-FP8) and Qwen3.5's, or float32.
 Count block_scale_bits(const SchemeContext& context) {
-  if (context.model_type.starts_with("deepseek_v4")) return 8;
+  if (context.model_type.starts_with("deepseek_v4") || context.model_type == "deepseek_ref") return 8;
   return context.model_type == "qwen3" || context.model_type.starts_with("qwen3_5") ? 16 : 32;
 }
 

@@ -21,17 +21,17 @@ void refuse_scheme(const Object& q, const std::string& what) {
                   q.where(), what));
 }
 
-Modules picked(const Object& q, std::string_view key, const std::vector<std::string>& patterns) {
+Modules picked(const Object& q, std::string_view key, const std::vector<std::string>& patterns, bool below) {
   try {
-    return Modules(patterns);
+    return Modules(patterns, below);
   } catch (const ExpressionError& e) {
     refuse_scheme(q, fmt::format("a regular expression in \"{}\" ({})", key, e.what()));
   }
 }
 
-Modules modules(const Object& q, Keys keys) {
+Modules modules(const Object& q, Keys keys, bool below) {
   for (const std::string_view key : keys)
-    if (q.has(key)) return picked(q, key, q.texts(key));
+    if (q.has(key)) return picked(q, key, q.texts(key), below);
   return {};
 }
 

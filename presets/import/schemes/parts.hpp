@@ -17,11 +17,13 @@ namespace llmcalc::import {
 /// The row of calc/dtype.hpp with that name.
 constexpr DType row(std::string_view name) { return *dtype(name); }
 
-/// The modules that `patterns`, read from `key`, pick. Throws InputError for a bad regular expression.
-Modules picked(const json::Object& q, std::string_view key, const std::vector<std::string>& patterns);
+/// The modules that `patterns`, read from `key`, pick; `below`: and those below a name. Throws InputError for a bad
+/// regular expression.
+Modules picked(const json::Object& q, std::string_view key, const std::vector<std::string>& patterns,
+               bool below = true);
 
 /// The modules in the list that the first of `keys` names.
-Modules modules(const json::Object& q, Keys keys);
+Modules modules(const json::Object& q, Keys keys, bool below = true);
 
 /// "group_size" or "q_group_size"; -1: one group per row; 128 where the block is silent. Refuses what no kernel takes:
 /// other sizes than powers of two from 8 on.
