@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "evidence/words.hpp"
+#include "presets/gguf_mix.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -25,7 +26,7 @@ struct FormatName {
 // The first line whose words all occur. GGUF's mixtures ("_M") hold the output matrix in 6 bits; Q4_K_M has half of the
 // values and down projections in Q6_K, which makes 4.85 bits per weight: see mix_of_k_quants().
 constexpr FormatName format_names[] = {
-    {"mxfp4 moe", "mxfp4", ""},  // experts alone: see formats_of()
+    {"w4afp8", "int4-g128", ""},  // products in fp8; of experts alone: see use_experts_alone()
     {"mxfp4", "mxfp4", ""},
     {"nvfp4", "nvfp4", ""},
     {"mxfp8", "mxfp8", ""},
@@ -67,14 +68,21 @@ constexpr FormatName format_names[] = {
     {"awq", "awq", nullptr},
     {"gptq int8", "gptq-8bit", nullptr},
     {"gptq 8bit", "gptq-8bit", nullptr},
+    {"gptq 8-bit", "gptq-8bit", nullptr},
     {"gptq int3", "gptq-3bit", nullptr},
     {"gptq 3bit", "gptq-3bit", nullptr},
+    {"gptq 3-bit", "gptq-3bit", nullptr},
     {"gptq 2bit", "gptq-2bit", nullptr},
+    {"gptq 2-bit", "gptq-2bit", nullptr},
     {"gptq gnone", "int4", ""},
     {"gptq act-order=yes", "gptq-act", nullptr},
     {"gptq g32", "gptq-g32", nullptr},
     {"gptq g64", "gptq-g64", nullptr},
     {"gptq", "gptq", nullptr},
+    {"bitsandbytes 8bit", "int8-row", nullptr},
+    {"bitsandbytes 8-bit", "int8-row", nullptr},
+    {"bnb 8bit", "int8-row", nullptr},
+    {"bnb 8-bit", "int8-row", nullptr},
     {"nf4 dq", "nf4-dq", nullptr},
     {"nf4", "nf4", nullptr},
     {"eetq", "int8-row", nullptr},
@@ -144,9 +152,24 @@ std::string with_usual_names(const std::string& said) {
       {std::regex("(fp|int)8[ -]*(act|activation|input)[a-z]*"), ""}};
   std::string text = said;
   for (const auto& [pattern, name] : usual) text = std::regex_replace(text, pattern, name);
-  static const std::regex four_bits("\\bw4a(4|8)\\b"), eight("(fp|int)8");
+  static const std::regex four_bits("\\bw4a(4|8)(kv[0-9]+)?\\b"), eight("(fp|int)8");
   if (std::regex_search(text, four_bits)) text = std::regex_replace(text, eight, "");
   return text;
+}
+
+/// A format of keys and values beside that of weights: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
+const std::regex& cache_beside() {
+  static const std::regex pattern(
+      "((?:bf|fp|int)[0-9]{1,2})[ _-]*kv(?:[ _-]*cache)?|"
+      "\\bkv(?:[ _-]*cache)?(?:[ :=_-]|in)*((?:bf|fp|int)[0-9]{1,2})|(kv[48])\\b");
+  return pattern;
+}
+
+/// The format of keys and values that a text of weights tells. Empty: none.
+std::string cache_in(const std::string& weights) {
+  std::smatch found;
+  if (!std::regex_search(weights, found, cache_beside())) return "";
+  return found[1].matched ? found[1] : found[2].matched ? found[2] : found[3];
 }
 
 /// The format of these whose bits per weight are nearest.
@@ -205,6 +228,17 @@ DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   return t;
 }
 
+/// Libraries whose formats of 4 bits have scales: a group of 64 has 0.5 bits a weight of them, in bitsandbytes by its
+/// 32-bit maximum, in MLX and HQQ by a scale and a bias of 16 bits. MLX stores tables so, too.
+std::optional<FormatName> format_of_library(FormatsSaid& f, const std::string& text) {
+  const Words words(text);
+  if (words.affirms_any({"bitsandbytes", "bnb"})) return FormatName{"", "nf4", nullptr};
+  const std::optional<double> bits = number_before(text, "-?bits?\\b");
+  if (!bits || *bits < 2 || *bits > 8 || !words.affirms_any({"mlx", "hqq"})) return std::nullopt;
+  f.bits_per_weight = *bits + 0.5;
+  return FormatName{"", format_of_stated_bits(f, text).name().data(), words.affirms("hqq") ? "" : nullptr};
+}
+
 /// 16 bits, where a row does not say how weights are stored.
 void assume_weights(FormatsSaid& f) {
   f.weights = f.working;
@@ -221,11 +255,76 @@ bool says_half(const std::string& text) {
          words.has_any({"no quantization", "not quantized", "without quantization"});
 }
 
-void use_weights(FormatsSaid& f, const std::string& text) {
+/// The clauses of a text of weights that are of experts, and those of all else: "nvfp4 (MoE) + fp8".
+struct PartsSaid {
+  std::string experts, others;
+};
+
+bool is_of_experts(const std::string& clause) { return names(clause, "moe") || names(clause, "expert"); }
+
+/// `experts` is the whole text where it does not tell them apart.
+PartsSaid parts_said(const std::string& text) {
+  PartsSaid p;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("+,;", at), text.size());
+    const std::string clause = text.substr(at, end - at);
+    (is_of_experts(clause) ? p.experts : p.others) += clause + " ";
+    at = end + 1;
+  }
+  return format_named(p.experts) == nullptr ? PartsSaid{text, ""} : p;
+}
+
+/// What is not of experts: attention and dense MLPs, in the format that the text has for them, else in 16 bits.
+void use_parts(FormatsSaid& f, const PartsSaid& p) {
+  const bool eight_bits = names(p.experts, "w4afp8");  // SGLang's, of DeepSeek's models
+  const bool told_apart = !p.others.empty() || names(p.experts, "mxfp4");
+  f.experts_alone = (is_of_experts(p.experts) && told_apart) || eight_bits;
+  if (!f.experts_alone) return;
+  const FormatName* named = format_named(eight_bits ? "fp8 block" : p.others);
+  if (named == nullptr && !Words(p.others).silent() && !says_half(p.others)) {
+    f.weighty = true;
+    f.assumed.push_back(fmt::format("weights of attention in {}: their format is not known, {}", f.working.name(),
+                                    in_quotes(p.others)));
+  }
+  const DType t = named == nullptr ? f.working : *dtype(named->format);
+  f.weights[Component::attention] = f.weights[Component::mlp] = bits_per_weight(t) == 16 ? f.working : t;
+}
+
+/// The mix of llama-quantize that a text names: Q3_K is Q3_K_M. Q4_K_M counts by mix_of_k_quants(). Empty: none.
+std::string mix_named(const std::string& text) {
+  static const std::regex mix("\\b(?:iq[1-4]_(?:xxs|xs|s|m|nl)|q[2356]_k(?:_[sml])?|q4_k_s|tq[12]_0)\\b");
+  std::smatch found;
+  if (!std::regex_search(text, found, mix)) return "";
+  const std::string name = found[0];
+  const std::string whole = name == "q3_k" || name == "q5_k" ? name + "_m" : name;
+  return is_gguf_mix(whole) ? whole : "";
+}
+
+/// Unsloth's dynamic files choose a type for each tensor by its own measure.
+void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
+  static const std::regex dynamic("\\bud-|_k_xl\\b");
+  if (!std::regex_search(text, dynamic)) return;
+  f.weighty = true;
+  f.assumed.push_back(fmt::format("matrices in {}: which tensors of {} have another format is not known", taken.name(),
+                                  in_quotes(text)));
+}
+
+/// Two formats in one clause, of which the text does not say what is in which.
+void weigh_mixture(FormatsSaid& f, const std::string& text, DType taken) {
+  static const std::regex two("(?:nvfp4|mxfp4|fp4|int4) ?/ ?(?:mx)?(?:fp8|int8|bf16|fp16)");
+  if (!std::regex_search(text, two) && !Words(text).affirms("mixed")) return;
+  f.weighty = true;
+  f.assumed.push_back(fmt::format("all weights in {}: the row says {}, and not which are in the other format",
+                                  taken.name(), in_quotes(text)));
+}
+
+void use_weights(FormatsSaid& f, const std::string& whole) {
+  const PartsSaid parts = parts_said(whole);
+  const std::string& text = parts.experts;
   f.weights = f.working;
   const FormatName* listed = format_named(text);
-  std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_by_bits(f, text);
-  if (!named && Words(text).affirms_any({"bitsandbytes", "bnb"})) named = FormatName{"", "nf4", nullptr};  // its 4 bits
+  std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_of_library(f, text);
+  if (!named) named = format_by_bits(f, text);
   if (!named && says_half(text)) return;
   if (!named) {
     f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));
@@ -241,7 +340,10 @@ void use_weights(FormatsSaid& f, const std::string& text) {
   if (named->head != nullptr && named->head[0] != '\0') use_tables(f, *dtype(named->head));
   f.weights[Component::norm] = f.weights[Component::router] = f.weights[Component::position] = f.working;
   mix_of_k_quants(f, text);
-  if (has_all(text, "mxfp4 moe")) f.weights[Component::attention] = f.weights[Component::mlp] = f.working;
+  weigh_mixture(f, text, t);
+  weigh_dynamic_mix(f, text, t);
+  f.mix = mix_named(text);
+  use_parts(f, parts);
 }
 
 bool is_silent(const std::string& text) {
@@ -250,7 +352,7 @@ bool is_silent(const std::string& text) {
 
 /// The format of activations that a text of weights tells: "W4A8", "w8a8 (fp8)". Empty: none.
 std::string activations_in(const std::string& weights) {
-  static const std::regex eight("\\bw[48]a8\\b"), four("\\bw4a4\\b");
+  static const std::regex eight("\\bw[48]a(8|fp8)(kv[0-9]+)?\\b"), four("\\bw4a4(kv[0-9]+)?\\b");
   const bool is_float = names(weights, "fp8") || names(weights, "float");
   if (std::regex_search(weights, eight)) return is_float ? "fp8" : "int8";
   return std::regex_search(weights, four) ? "nvfp4" : "";
@@ -297,7 +399,8 @@ constexpr std::array cache_words{std::pair{"fp8", "fp8"},    std::pair{"e4m3", "
                                  std::pair{"fp4", "nvfp4"},  std::pair{"q8_0", "q8_0"}, std::pair{"q4_0", "q4_0"},
                                  std::pair{"fp32", "fp32"}};
 
-void use_cache(FormatsSaid& f, const std::string& said) {
+void use_cache(FormatsSaid& f, const std::string& told, const std::string& weights) {
+  const std::string said = is_silent(with_usual_names(lower(told))) ? cache_in(weights) : told;
   const std::string text = with_usual_names(lower(said));
   f.cache = f.working;
   bool known = names(text, "16");
@@ -324,7 +427,7 @@ bool leaves_format_open(const std::string& weights) {
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half) {
   FormatsSaid f;
-  const std::string text = with_usual_names(lower(weights.substr(0, 200)));
+  const std::string text = with_usual_names(std::regex_replace(lower(weights.substr(0, 200)), cache_beside(), ""));
   const std::string half = with_usual_names(lower(activations + " " + cache));
   f.working = usual_half;
   if (names(half, "fp16") && !names(half, "bf16")) f.working = dtypes::fp16;
@@ -333,7 +436,7 @@ FormatsSaid formats_of(const std::string& weights, const std::string& cache, con
   if (const auto gib = number_before(text, "gib")) f.weight_bytes = *gib * 0x1p30;
   leaves_format_open(text) ? assume_weights(f) : use_weights(f, text);
   use_products(f, activations, lower(weights));
-  use_cache(f, cache);
+  use_cache(f, cache, lower(weights));
   return f;
 }
 

@@ -6,6 +6,8 @@
 #include "evidence/inference_case.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/inference_times.hpp"
+#include "presets/gguf_mix.hpp"
+#include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 
@@ -33,7 +35,7 @@ double seconds_of(const InferenceCase& c, const Figure& f) {
 /// A row of one object of requests and one of measurements, on one L40S.
 InferenceRow row_of(const std::string& engine, const std::string& batch, const std::string& measured) {
   return read_measurements(R"([{"id": "i", "source": {"title": "s"}, "model": {"arch": {"layers": 32, "hidden": 4096,
-    "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256}}, "quantization": {"weights": "bf16", "kv": "fp16"},
+    "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256, "gated_mlp": true, "tied_embeddings": false}}, "quantization": {"weights": "bf16", "kv": "fp16"},
     "hardware": {"accelerator": "NVIDIA L40S", "count": 1}, "engine": ")" +
                                engine + R"(", "batch": )" + batch + R"(, "measured": )" + measured + "}]",
                            "f")
@@ -114,6 +116,9 @@ TEST_CASE("a vocabulary that a row of inference does not state is an assumed inp
   InferenceRow row = llama_row();
   CHECK_FALSE(read(row).input_assumed);
   row.model.vocab = std::nullopt;
+  CHECK_FALSE(read(row).input_assumed);
+  CHECK(read(row).arch.vocabulary == 128256);  // of the preset that the row names
+  row.model.name = "a model of ours";
   CHECK(read(row).input_assumed);
 }
 
@@ -317,4 +322,160 @@ TEST_CASE("keys that are not known tell of work beside plain decoding", "[infere
   CHECK(read_measurements(file, "f").unknown_keys == std::vector<std::string>{"hardware.mtp_of_tomorrow"});
   CHECK(with(R"("enforce_eager": true)").engine.eager);
   CHECK_FALSE(with(R"("enforce_eager": false)").engine.eager);
+}
+
+TEST_CASE("an engine by the name of a trainer has the profile of an engine", "[inference-reading]") {
+  const InferenceStack usual = inference_stack(engine_name("vLLM 0.10.0", ""));
+  Count trainers = 0;
+  for (const Builtin& profile : builtin_software()) {
+    const SoftwareCard card = load_software(profile.name);
+    if (card.inference) continue;
+    ++trainers;
+    std::vector<std::string> names{std::string(profile.name)};
+    for (const std::string_view alias : profile.aliases) names.emplace_back(alias);
+    for (const std::string& name : names) {
+      INFO(name);
+      const EngineName engine = engine_name(name, "");
+      if (engine.known) continue;  // MaxText serves, too
+      CHECK(inference_stack(engine) == usual);
+    }
+  }
+  CHECK(trainers > 8);
+  CHECK(engine_name("MaxText", "").name == "jax");
+  CHECK(inference_stack(engine_name("MaxText", "")) == *load_software("jetstream").inference);
+}
+
+TEST_CASE("a text of weights tells the cache, the products and experts' formats", "[inference-reading]") {
+  const auto of = [](const char* weights) { return formats_of(weights, "", "", dtypes::bf16); };
+  CHECK(of("bf16 (int8 KV)").weights[Component::mlp] == dtypes::bf16);
+  CHECK(of("bf16 (int8 KV)").cache.name() == "int8");
+  CHECK(of("bf16, kv cache in fp8").weights[Component::mlp] == dtypes::bf16);
+  CHECK(of("bf16, kv cache in fp8").cache.name() == "fp8");
+  CHECK(of("W8A8KV4").cache.name() == "int4");
+  CHECK(of("W8A8KV4").precision.name() == "int8");
+  CHECK(of("W4A8KV4").precision.name() == "int8");
+  CHECK(of("gptq 3-bit").weights[Component::mlp].name() == "gptq-3bit");
+  const auto parts = [&](const char* said, const char* experts, const char* others, bool weighty = false) {
+    INFO(said);
+    const FormatsSaid f = of(said);
+    CHECK(f.weights[Component::experts].name() == experts);
+    CHECK(f.weights[Component::attention].name() == others);
+    CHECK(f.weights[Component::mlp].name() == others);
+    CHECK(f.weighty == weighty);
+  };
+  parts("W4AFP8", "int4-g128", "fp8-block");
+  CHECK(of("W4AFP8").precision.name() == "fp8");
+  parts("nvfp4 (MoE) + fp8", "nvfp4", "fp8");
+  parts("nvfp4 (experts) + bf16", "nvfp4", "bf16");
+  parts("mxfp4 experts + bf16 attention", "mxfp4", "bf16");
+  parts("fp4 (experts), fp8 rest", "nvfp4", "fp8");
+  parts("mxfp4 (MoE) + bf16", "mxfp4", "bf16");
+  parts("nvfp4 (experts) + a secret format", "nvfp4", "bf16", true);
+  parts("mixed nvfp4/fp8", "nvfp4", "nvfp4", true);
+  parts("fp8 (block 128), MoE", "fp8-block", "fp8-block");
+}
+
+TEST_CASE("libraries of 4 bits have scales, 0.5 bits a weight", "[inference-reading]") {
+  for (const char* said : {"MLX 4-bit", "bitsandbytes 4bit", "HQQ 4-bit", "bnb 4-bit"}) {
+    INFO(said);
+    const DType t = formats_of(said, "", "", dtypes::bf16).weights[Component::mlp];
+    CHECK(bits_per_weight(t) == Approx(4.5));
+  }
+  CHECK(formats_of("bitsandbytes 8-bit", "", "", dtypes::bf16).weights[Component::mlp].name() == "int8-row");
+}
+
+TEST_CASE("a mix of llama-quantize has the bytes of its tensors", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  const auto read_as = [&](const char* weights) {
+    row.weights = weights;
+    const InferenceCase c = read(row);
+    REQUIRE(c.skip == "");
+    return c;
+  };
+  for (const auto& [said, mix] : {std::pair{"Q3_K_S", "q3_k_s"},
+                                  {"Q3_K_M (3.9 bpw)", "q3_k_m"},
+                                  {"Q3_K", "q3_k_m"},
+                                  {"q3-k-l", "q3_k_l"},
+                                  {"IQ3_M", "iq3_m"},
+                                  {"Q2_K", "q2_k"},
+                                  {"Q5_K_S", "q5_k_s"}}) {
+    INFO(said);
+    const InferenceCase c = read_as(said);
+    CHECK(c.plan.weight_precision == gguf_mix(c.arch, mix));
+    CHECK(c.weights_name == mix);
+  }
+  CHECK(read_as("UD-Q2_K_XL").input_assumed);
+}
+
+TEST_CASE("milliseconds per token and item of a batch are a step over its sequences", "[inference-reading]") {
+  const auto with = [](const std::string& batch) {
+    return read(row_of("vLLM 0.10.0",
+                       R"({"kind": "static", "input_len": 128, "output_len": 128, "batch": )" + batch + "}",
+                       R"({"ms_per_token_per_batch_item": 2})"));
+  };
+  CHECK(with("16").figures.at(0).value == Approx(0.032));
+  CHECK(with("1").figures.at(0).value == Approx(0.002));
+  CHECK(with("16").assumed.back() ==
+        "\"ms_per_token_per_batch_item\" counts as the time of a step over its 16 sequences");
+}
+
+TEST_CASE("kinds of requests and keys of times have more than one name", "[inference-reading]") {
+  const auto with = [](const std::string& kind, const std::string& measured) {
+    return read(row_of("vLLM 0.10.0", R"({"batch": 4, "input_len": 128, "output_len": 100, "kind": ")" + kind + R"("})",
+                       measured));
+  };
+  const std::string tpot = R"({"tpot_ms": 20})";
+  for (const char* fixed : {"single stream", "single_stream", "batch"})
+    CHECK(with(fixed, tpot).kind == BatchKind::fixed);
+  for (const char* clients : {"max_concurrency", "concurrent"})
+    CHECK(with(clients, tpot).kind == BatchKind::concurrency);
+  CHECK(with("burst", tpot).kind == BatchKind::max_inflight);
+  CHECK_THAT(with("request_rate", tpot).skip, Contains("\"request_rate\" are not known"));
+  const auto figure_of = [&](const std::string& key, double value) {
+    const InferenceCase c = with("static", "{\"" + key + "\": " + std::to_string(value) + "}");
+    REQUIRE(c.figures.size() == 1);
+    return c.figures[0];
+  };
+  CHECK(figure_of("tpot_p90_ms", 20).statistic == Statistic::p90);
+  CHECK(figure_of("ttft_p95_ms", 200).statistic == Statistic::p95);
+  CHECK(figure_of("time_per_output_token_s", 0.02).value == Approx(0.02));
+  const Figure requests = figure_of("requests_s", 2);
+  CHECK((requests.quantity == FigureKind::output_rate && requests.value == Approx(200)));  // answers of 100 tokens
+  const InferenceCase c = with("static", R"({"tok_s_per_user": 50, "tpot_ms": 20})");
+  CHECK(seconds_of(c, figure(FigureKind::user_rate)) == Approx(1 / seconds_of(c, figure(FigureKind::time_per_token))));
+}
+
+TEST_CASE("ranks of attention's replicas and of experts are counted as engines count them", "[inference-reading]") {
+  InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
+  row.hardware.count = 8;
+  row.model.experts = 128;
+  row.model.top_k = 8;
+  row.model.moe_ffn = 768;
+  const auto lay = [&](std::optional<Count> tp, std::optional<Count> dp, std::optional<Count> ep) {
+    row.tp = tp;
+    row.dp = dp;
+    row.ep = ep;
+    row.pp = 1;
+    const InferenceCase c = read(row);
+    INFO(c.skip);
+    REQUIRE(c.skip == "");
+    return c.layout;
+  };
+  const Layout replicated = lay(8, 8, 8);
+  CHECK((replicated.tp == 1 && replicated.dp == 8 && replicated.ep == 8));
+  const Layout mixed = lay(8, 4, 8);
+  CHECK((mixed.tp == 2 && mixed.dp == 4 && mixed.ep == 8));
+  const Layout experts = lay(1, 1, 8);
+  CHECK((experts.tp == 1 && experts.dp == 8 && experts.ep == 8));
+  CHECK(lay(std::nullopt, 1, 1).tp == 8);
+}
+
+TEST_CASE("a row of more clients than its cache has room for says so", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  CHECK_FALSE(read(row).input_assumed);
+  row.batch.batch = 1024;
+  row.batch.input_len = 8192;  // 128 KiB a token: 1 GiB a request
+  const InferenceCase c = read(row);
+  CHECK(c.input_assumed);
+  CHECK_THAT(c.assumed.back(), Contains("of 1024 requests at once"));
 }
