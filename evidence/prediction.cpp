@@ -21,7 +21,8 @@ Prediction rate_with_interval(double x, const EstimateInterval& interval) {
   return {x, x / interval.factor, x * interval.faster()};
 }
 
-/// The interval of a figure, none of whose values is faster than its bound.
+/// The interval of a figure, none of whose values is faster than its bound; no bound: that of other inputs may be
+/// faster.
 Prediction figure_with_interval(double x, std::optional<double> bound, const Figure& f,
                                 const EstimateInterval& interval) {
   if (is_rate(f.quantity))
@@ -56,7 +57,8 @@ std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
   const InferenceEstimator& e = inference_estimator();
   std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
   if (kind && !e.measured(c_.on.hardware.name)) kind = class_on_unmeasured(e, *kind);
-  if (kind) return figure_with_interval(*estimate_.figure(f), bound(f), f, e.interval(*kind));
+  if (kind)
+    return figure_with_interval(*estimate_.figure(f), c_.input_assumed ? std::nullopt : bound(f), f, e.interval(*kind));
   const std::optional<double> room = predicted_memory(c_, f);
   return room ? std::optional(Prediction{*room}) : std::nullopt;
 }
