@@ -6,6 +6,7 @@
 #include <cmath>
 #include <regex>
 
+#include "evidence/format_words.hpp"
 #include "evidence/words.hpp"
 #include "presets/gguf_mix.hpp"
 #include "text/names.hpp"
@@ -13,149 +14,6 @@
 namespace llmcalc {
 
 namespace {
-
-bool names(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
-
-/// What a format's text says, and which row of the engine's table it is.
-struct FormatName {
-  const char* words;   ///< all of them, separated by spaces
-  const char* format;  ///< of attention, MLP and experts
-  const char* head;    ///< of token table and head; null: as the format itself has it; "": 16 bits
-};
-
-// The first line whose words all occur. GGUF's mixtures ("_M") hold the output matrix in 6 bits; Q4_K_M has half of the
-// values and down projections in Q6_K, which makes 4.85 bits per weight: see mix_of_k_quants().
-constexpr FormatName format_names[] = {
-    {"w4afp8", "int4-g128", ""},  // products in fp8; of experts alone: see use_experts_alone()
-    {"mxfp4", "mxfp4", ""},
-    {"nvfp4", "nvfp4", ""},
-    {"mxfp8", "mxfp8", ""},
-    {"mxfp6", "mxfp6", ""},
-    {"fp8 block", "fp8-block", nullptr},
-    {"fp8 dynamic", "fp8-row", nullptr},
-    {"fp8 row", "fp8-row", nullptr},
-    {"fp8 weight-only", "fp8-row", nullptr},
-    {"fp8 e5m2", "fp8", nullptr},  // calm stores every matrix so
-    {"fp8", "fp8", ""},
-    {"fp6", "mxfp6", ""},
-    {"fp4", "nvfp4", ""},
-    {"gf4", "int4", nullptr},
-    {"iq1_s", "iq1_s", "q5_k"},
-    {"iq1_m", "iq1_m", "q5_k"},
-    {"iq2_xxs", "iq2_xxs", "q5_k"},
-    {"iq2_xs", "iq2_xs", "q5_k"},
-    {"iq2_s", "iq2_s", "q5_k"},
-    {"iq3_xxs", "iq3_xxs", "q5_k"},
-    {"iq3_s", "iq3_s", "q6_k"},
-    {"iq2_m", "iq2_s", "q5_k"},
-    {"iq3_m", "iq3_s", "q6_k"},
-    {"tq1_0", "tq1_0", "q6_k"},
-    {"tq2_0", "tq2_0", "q6_k"},
-    {"iq4_xs", "iq4_xs", "q6_k"},
-    {"iq4_nl", "iq4_nl", "q6_k"},
-    {"q2_k", "q2_k", "q6_k"},
-    {"q3_k", "q3_k", "q6_k"},
-    {"q4_k", "q4_k", "q6_k"},
-    {"q5_k", "q5_k", "q6_k"},
-    {"q6_k", "q6_k", "q6_k"},
-    {"q4_0", "q4_0", "q6_k"},
-    {"q4_1", "q4_1", "q6_k"},
-    {"q5_0", "q5_0", "q6_k"},
-    {"q5_1", "q5_1", "q6_k"},
-    {"q8_0", "q8_0", "q8_0"},
-    {"awq g32", "awq-g32", nullptr},
-    {"awq g64", "awq-g64", nullptr},
-    {"awq", "awq", nullptr},
-    {"gptq int8", "gptq-8bit", nullptr},
-    {"gptq 8bit", "gptq-8bit", nullptr},
-    {"gptq 8-bit", "gptq-8bit", nullptr},
-    {"gptq int3", "gptq-3bit", nullptr},
-    {"gptq 3bit", "gptq-3bit", nullptr},
-    {"gptq 3-bit", "gptq-3bit", nullptr},
-    {"gptq 2bit", "gptq-2bit", nullptr},
-    {"gptq 2-bit", "gptq-2bit", nullptr},
-    {"gptq gnone", "int4", ""},
-    {"gptq act-order=yes", "gptq-act", nullptr},
-    {"gptq g32", "gptq-g32", nullptr},
-    {"gptq g64", "gptq-g64", nullptr},
-    {"gptq", "gptq", nullptr},
-    {"bitsandbytes 8bit", "int8-row", nullptr},
-    {"bitsandbytes 8-bit", "int8-row", nullptr},
-    {"bnb 8bit", "int8-row", nullptr},
-    {"bnb 8-bit", "int8-row", nullptr},
-    {"nf4 dq", "nf4-dq", nullptr},
-    {"nf4", "nf4", nullptr},
-    {"eetq", "int8-row", nullptr},
-    {"smoothquant", "int8-row", nullptr},
-    {"marlin", "int4-g128", nullptr},
-    {"exl", "int4", "q6_k"},        // by its bits: see formats_of()
-    {"q4f16", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, of tables too
-    {"q3f16", "q3_k", "q3_k"},
-    {"q0f16", "fp16", nullptr},
-    {"q0f32", "fp32", nullptr},
-    {"int4 bpw", "q4_0", nullptr},  // MLX: by its bits
-    {"int5 bpw", "q5_0", nullptr},
-    {"int6 bpw", "q6_k", nullptr},
-    {"int8 bpw", "q8_0", nullptr},
-    {"int4 g128", "int4-g128", nullptr},
-    {"int4 g64", "int4-g64", nullptr},
-    {"int4 g32", "int4-g32", nullptr},
-    {"int4", "int4", ""},
-    {"int3", "gptq-3bit", nullptr},
-    {"w4", "int4", ""},
-    {"int8 g128", "int8-g128", nullptr},
-    {"int8", "int8-row", nullptr},
-    {"w8", "int8-row", nullptr},
-    {"bf16", "bf16", nullptr},
-    {"fp16", "fp16", nullptr},
-    {"f16", "fp16", nullptr},
-    {"fp32", "fp32", nullptr},
-};
-
-bool has_all(const std::string& text, const std::string& words) {
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = std::min(words.find(' ', at), words.size());
-    if (!names(text, words.substr(at, end - at))) return false;
-    at = end + 1;
-  }
-  return true;
-}
-
-const FormatName* format_named(const std::string& text) {
-  for (const FormatName& f : format_names)
-    if (has_all(text, f.words)) return &f;
-  return nullptr;
-}
-
-std::optional<double> number_before(const std::string& text, const char* unit) {
-  std::smatch found;
-  const std::regex pattern(std::string("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?") + unit);
-  return std::regex_search(text, found, pattern) ? std::optional(std::stod(found[1])) : std::nullopt;
-}
-
-/// The text with one spelling of each format: "bfloat16" is "bf16", "half" "fp16", "q8" alone "q8_0", and the format of
-/// activations in "W4A8 (fp8 act)" is left out.
-std::string with_usual_names(const std::string& said) {
-  static const std::pair<std::regex, const char*> usual[] = {
-      {std::regex("bfloat16"), "bf16"},
-      {std::regex("\\bfloat16"), "fp16"},
-      {std::regex("\\b(float|f)32"), "fp32"},
-      {std::regex("\\bfloat8"), "fp8"},
-      {std::regex("\\bhalf\\b"), "fp16"},
-      {std::regex("\\b(uint|i|u)(4|8)\\b"), "int$2"},
-      {std::regex("^ *(fp8[ _-]?)?e(4m3|5m2)(fn)?"), "fp8 e$2"},
-      {std::regex("\\bq([2-6])[ -]k(?:[ -]([sml]))?\\b"), "q$1_k_$2"},
-      {std::regex("\\bq([45])\\b"), "q$1_0"},
-      {std::regex("\\bq8\\b"), "q8_0"},
-      {std::regex("\\bq6\\b"), "q6_k"},
-      {std::regex("\\bq([23])\\b"), "q$1_k"},
-      {std::regex("(fp|int)8[ -]*(act|activation|input)[a-z]*"), ""}};
-  std::string text = said;
-  for (const auto& [pattern, name] : usual) text = std::regex_replace(text, pattern, name);
-  static const std::regex four_bits("\\bw4a(4|8)(kv[0-9]+)?\\b"), eight("(fp|int)8");
-  if (std::regex_search(text, four_bits)) text = std::regex_replace(text, eight, "");
-  return text;
-}
 
 /// A format of keys and values beside that of weights: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
 const std::regex& cache_beside() {
@@ -200,7 +58,7 @@ void use_tables(FormatsSaid& f, DType t) {
 /// llama.cpp's Q4_K_M: half of the down projections in Q6_K make the MLP's mean 4.84 bits, to which Q4_1 with 5 is
 /// near.
 void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
-  if (!names(text, "q4_k_m")) return;
+  if (!spells(text, "q4_k_m")) return;
   f.name = "q4_k_m";
   f.assumed.push_back("MLPs in Q4_K_M count as q4_1, which has 5 bits a weight: their mix of Q4_K and Q6_K has 4.84");
   for (const Component c : {Component::mlp, Component::experts, Component::shared_experts})
@@ -260,7 +118,7 @@ struct PartsSaid {
   std::string experts, others;
 };
 
-bool is_of_experts(const std::string& clause) { return names(clause, "moe") || names(clause, "expert"); }
+bool is_of_experts(const std::string& clause) { return spells(clause, "moe") || spells(clause, "expert"); }
 
 /// `experts` is the whole text where it does not tell them apart.
 PartsSaid parts_said(const std::string& text) {
@@ -276,8 +134,8 @@ PartsSaid parts_said(const std::string& text) {
 
 /// What is not of experts: attention and dense MLPs, in the format that the text has for them, else in 16 bits.
 void use_parts(FormatsSaid& f, const PartsSaid& p) {
-  const bool eight_bits = names(p.experts, "w4afp8");  // SGLang's, of DeepSeek's models
-  const bool told_apart = !p.others.empty() || names(p.experts, "mxfp4");
+  const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's, of DeepSeek's models
+  const bool told_apart = !p.others.empty() || spells(p.experts, "mxfp4");
   f.experts_alone = (is_of_experts(p.experts) && told_apart) || eight_bits;
   if (!f.experts_alone) return;
   const FormatName* named = format_named(eight_bits ? "fp8 block" : p.others);
@@ -330,10 +188,10 @@ void use_weights(FormatsSaid& f, const std::string& whole) {
     f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));
     return;
   }
-  if (names(text, "fp4") && !names(text, "mxfp4") && !names(text, "nvfp4"))
+  if (spells(text, "fp4") && !spells(text, "mxfp4") && !spells(text, "nvfp4"))
     f.assumed.push_back("weights in nvfp4: the row says fp4");
   DType t = *dtype(named->format);
-  if (f.bits_per_weight && (names(text, "exl") || names(text, "int"))) t = format_of_stated_bits(f, text);
+  if (f.bits_per_weight && (spells(text, "exl") || spells(text, "int"))) t = format_of_stated_bits(f, text);
   const bool whole_model = named->head == nullptr && t.format().covers_embedding;
   if (whole_model) f.weights = t;
   use_blocks(f, t);
@@ -347,13 +205,13 @@ void use_weights(FormatsSaid& f, const std::string& whole) {
 }
 
 bool is_silent(const std::string& text) {
-  return leaves_format_open(text) || Words(text).says_no() || names(text, "not stated");
+  return leaves_format_open(text) || Words(text).says_no() || spells(text, "not stated");
 }
 
 /// The format of activations that a text of weights tells: "W4A8", "w8a8 (fp8)". Empty: none.
 std::string activations_in(const std::string& weights) {
   static const std::regex eight("\\bw[48]a(8|fp8)(kv[0-9]+)?\\b"), four("\\bw4a4(kv[0-9]+)?\\b");
-  const bool is_float = names(weights, "fp8") || names(weights, "float");
+  const bool is_float = spells(weights, "fp8") || spells(weights, "float");
   if (std::regex_search(weights, eight)) return is_float ? "fp8" : "int8";
   return std::regex_search(weights, four) ? "nvfp4" : "";
 }
@@ -366,7 +224,7 @@ constexpr std::array product_words{
 
 std::optional<DType> narrow_products(const std::string& text) {
   for (const auto& [word, format] : product_words)
-    if (names(text, word)) return dtype(format);
+    if (spells(text, word)) return dtype(format);
   return std::nullopt;
 }
 
@@ -375,7 +233,7 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
   std::string text = with_usual_names(lower(said));
   if (is_silent(text)) text = activations_in(weights);
   f.precision = f.working;
-  if (names(text, "moe")) {
+  if (spells(text, "moe")) {
     f.precision = dtypes::fp8;
     f.assumed.push_back("attention's products count as 8-bit ones, as the experts' are: a plan has one format");
   } else if (const auto narrow = narrow_products(text)) {
@@ -383,9 +241,9 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
   } else if (text.empty()) {
     f.assumed.push_back(
         fmt::format("products in {}: the row does not state the format of activations", f.working.name()));
-  } else if (names(text, "tf32") || names(text, "fp32")) {
-    f.precision = f.working = *dtype(names(text, "tf32") ? "tf32" : "fp32");
-  } else if (!names(text, "16")) {
+  } else if (spells(text, "tf32") || spells(text, "fp32")) {
+    f.precision = f.working = *dtype(spells(text, "tf32") ? "tf32" : "fp32");
+  } else if (!spells(text, "16")) {
     f.weighty = true;
     f.assumed.push_back(
         fmt::format("products in {}: the format of activations, {}, is not known", f.working.name(), in_quotes(said)));
@@ -403,9 +261,9 @@ void use_cache(FormatsSaid& f, const std::string& told, const std::string& weigh
   const std::string said = is_silent(with_usual_names(lower(told))) ? cache_in(weights) : told;
   const std::string text = with_usual_names(lower(said));
   f.cache = f.working;
-  bool known = names(text, "16");
+  bool known = spells(text, "16");
   for (const auto& [word, format] : cache_words)
-    if (names(text, word)) {
+    if (spells(text, word)) {
       f.cache = *dtype(format);
       known = true;
     }
@@ -430,8 +288,8 @@ FormatsSaid formats_of(const std::string& weights, const std::string& cache, con
   const std::string text = with_usual_names(std::regex_replace(lower(weights.substr(0, 200)), cache_beside(), ""));
   const std::string half = with_usual_names(lower(activations + " " + cache));
   f.working = usual_half;
-  if (names(half, "fp16") && !names(half, "bf16")) f.working = dtypes::fp16;
-  if (names(half, "bf16") && usual_half == dtypes::bf16) f.working = dtypes::bf16;
+  if (spells(half, "fp16") && !spells(half, "bf16")) f.working = dtypes::fp16;
+  if (spells(half, "bf16") && usual_half == dtypes::bf16) f.working = dtypes::bf16;
   f.bits_per_weight = number_before(text, "bpw");
   if (const auto gib = number_before(text, "gib")) f.weight_bytes = *gib * 0x1p30;
   leaves_format_open(text) ? assume_weights(f) : use_weights(f, text);
