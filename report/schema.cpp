@@ -154,12 +154,6 @@ std::string meaning(const explain::Definition& d) {
 /// A value of any kind but null: what is not known or does not apply is absent.
 Value scalar() { return {{"type", {"string", "number", "boolean"}}}; }
 
-Value listed(const char* type, std::string_view meaning) {
-  Value all = described("array", meaning);
-  all["items"] = {{"type", type}};
-  return all;
-}
-
 void add_inputs(Value& schema) {
   Value& inputs = schema["properties"]["inputs"];
   inputs = described("object", "every option in effect, under its name");
@@ -169,7 +163,7 @@ void add_inputs(Value& schema) {
     option["description"] = fmt::format("{}: {}", o.flag, o.help);
     if (o.key() == "weight_precision") option["type"].push_back("object");  // a format of each component
   }
-  inputs["properties"]["files"] = listed("string", "show: the files of a checkpoint");
+  inputs["properties"]["files"] = {{"type", {"array", "string"}}, {"description", "the files that were read"}};
   inputs["properties"]["keys"] = described("object", "show: what a GGUF file says of its model");
   inputs["additionalProperties"] = scalar();  // the options of a command alone
 }
