@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "evidence/row_check.hpp"
+#include "evidence/table_passes.hpp"
 #include "evidence/trained_process.hpp"
 #include "presets/training_estimator.hpp"
 
@@ -52,6 +53,8 @@ std::string no_rate(const HardwareCard& hardware, DType precision) {
   return fmt::format("{} does not multiply in {}", hardware.name, precision.name());
 }
 
+std::string device_told(const OperatorTables& t) { return t.origin.device.empty() ? t.device_folder : t.origin.device; }
+
 constexpr const char* unmeasured =
     "the device has the shares of its kind: no row of the fit was measured on it, and the interval is wider";
 
@@ -73,9 +76,10 @@ class Predictor {
   }
 
   void add(const RecordedRun& run) {
-    const RunCase c = run_case(run, devices_, basis_.hardware ? &*basis_.hardware : nullptr);
+    RunCase c = run_case(run, devices_, basis_.hardware ? &*basis_.hardware : nullptr);
     if (!c.skip.empty()) return skip(run.name, c.skip);
-    guarded(run.name, "", [&] { add_run(run, c); });
+    const ReplayBasis basis = basis_of(c);
+    guarded(run.name, "", [&] { add_run(run, c, basis); });
   }
 
   void add(const InferenceRow& row) {
@@ -101,6 +105,17 @@ class Predictor {
     }
   }
 
+  /// Tables of another card tell nothing of the run's.
+  ReplayBasis basis_of(RunCase& c) const {
+    if (basis_.tables.empty() || basis_.hardware) return basis_;
+    ReplayBasis own{.tables = tables_of_device(c.on.hardware, basis_.tables, devices_)};
+    if (!own.tables.empty()) return own;
+    c.assumed.push_back(fmt::format("the datasheet of {}, without --tables: those are of {}", c.on.hardware.title,
+                                    device_told(basis_.tables[0])));
+    c.input_assumed = true;
+    return own;
+  }
+
   void add_step(const TrainingRow& row, const TrainingCase& c) {
     if (!c.step) return skip(row.id, c.no_step);
     check_step(row, c);
@@ -119,6 +134,7 @@ class Predictor {
   }
 
   void add_memories(const TrainingRow& row, const TrainingCase& c) {
+    if (!c.no_memory.empty()) return skip(row.id, c.no_memory);
     check_memories(row, c);
     for (const MeasuredMemory& m : c.memory) {
       PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = memory_key(m.kind)};
@@ -155,8 +171,8 @@ class Predictor {
   }
 
   /// Each number of a run beside the recorded one; keys of both are in the same order.
-  void add_run(const RecordedRun& run, const RunCase& c) {
-    const Replay served = replay(run, c, passes_of(c, basis_));
+  void add_run(const RecordedRun& run, const RunCase& c, const ReplayBasis& basis) {
+    const Replay served = replay(run, c, passes_of(c, basis));
     const std::vector<RunFigure> predicted = run_figures(served.times), recorded = run_figures(recorded_times(run));
     for (std::size_t i = 0; i < predicted.size(); ++i) {
       PredictedRow r{.id = run.name, .of = subject_of(run, c), .quantity = predicted[i].key};

@@ -27,6 +27,7 @@ constexpr std::array kernel_words{"flash",
                                   "flexattention",
                                   "xformers",
                                   "memory",
+                                  "mem",
                                   "efficient",
                                   "cudnn",
                                   "te",
@@ -149,10 +150,18 @@ AttentionKernel kernel_called(const std::string& text) {
       !words.affirms_any({"flash", "flashattention", "fa", "fused softmax"}))
     return AttentionKernel::unfused;
   if (const auto version = flash_version(words); flash && version) return flash_of_version(*version);
-  if (words.affirms_any({"xformers", "memory efficient"})) return AttentionKernel::flash_1;
+  if (words.affirms_any({"xformers", "memory efficient", "mem efficient"})) return AttentionKernel::flash_1;
   if (!flash) return words.affirms("fused") ? AttentionKernel::fused_softmax : AttentionKernel::unfused;
   if (vendor) return AttentionKernel::vendor;
   return words.affirms("sdpa") ? AttentionKernel::flash_2 : AttentionKernel::flash;
+}
+
+/// "fused" or "fused attention", of which TransformerEngine and NeMo mean cuDNN's kernel (NVTE_FUSED_ATTN).
+bool is_fused_alone(const std::string& text) {
+  const std::vector<std::string> all = words_of(text);
+  return Words(text).affirms("fused") && std::all_of(all.begin(), all.end(), [](const std::string& word) {
+           return word == "fused" || word == "attention" || word == "attn" || word == "kernel" || word == "kernels";
+         });
 }
 
 }  // namespace
@@ -163,6 +172,12 @@ AttentionSaid attention_called(const std::string& said) {
   a.fused_norm = Words(said).affirms("fused rmsnorm");
   if (!a.stated) return a;
   if (names_kernel(said)) a.kernel = kernel_called(said);
+  if (is_fused_alone(said)) {
+    a.kernel = AttentionKernel::vendor;
+    a.assumed =
+        "attention by the vendor's flash kernel, as TransformerEngine calls it \"fused\": the row names no other";
+    return a;
+  }
   if (const auto unknown = unknown_words(said); !unknown.empty())
     a.assumed = fmt::format("attention by {}: {}", spoken_kernel(a.kernel), not_known(unknown));
   else if (!names_kernel(said))

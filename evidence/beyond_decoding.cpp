@@ -83,18 +83,58 @@ bool hits_cache(const InferenceRow& row, const Words& told, const std::string& t
           std::regex_search(text, share));
 }
 
+constexpr std::string_view speculative = "decoding is speculative", on_host = "weights or caches lay on the host",
+                           adapters = "low-rank adapters are applied",
+                           disaggregated = "prefill and decode ran on devices of their own";
+
+std::string told_beyond(const Words& told, const std::string& text) {
+  if (is_speculative(told)) return std::string(speculative);
+  if (is_disaggregated(told, text)) return std::string(disaggregated);
+  return lies_on_host(told) ? std::string(on_host) : "";
+}
+
+/// An option of an engine that names such work; `usual`: its value that names none.
+struct OptionBeyond {
+  std::string_view key, why, usual = "false";
+};
+constexpr OptionBeyond options_beyond[] = {
+    {"speculative_config", speculative},
+    {"speculative_model", speculative},
+    {"num_speculative_tokens", speculative},
+    {"speculative_algorithm", speculative},
+    {"cpu_offload_gb", on_host},
+    {"kv_offloading_size", on_host},
+    {"enable_lora", adapters},
+    {"lora_modules", adapters},
+    {"kv_transfer_config", "keys and values come from another engine, or go to one"},
+    {"preemption_mode", "requests that are preempted wait in the host's memory", "recompute"},
+    {"scheduling_policy", "requests have priorities, which a recorded run does not tell", "fcfs"},
+};
+
+/// Whether an option's value names nothing: it is left out, null, false, 0 or the usual one.
+bool is_off(const std::string& said, std::string_view usual) {
+  return said.empty() || Words(said).says_no() || same_name(said, usual) ||
+         said.find_first_not_of("0.") == std::string::npos;
+}
+
 }  // namespace
 
 std::string beyond_decoding(const InferenceRow& row) {
   const std::string text = told_by(row);
   const Words told(text);
-  if (told.affirms_any({"lora adapter", "lora adapters", "with lora"})) return "low-rank adapters are applied";
-  if (is_speculative(told)) return "decoding is speculative";
-  if (is_disaggregated(told, text)) return "prefill and decode ran on devices of their own";
-  if (lies_on_host(told)) return "weights or caches lay on the host";
+  if (told.affirms_any({"lora adapter", "lora adapters", "with lora"})) return std::string(adapters);
+  if (const std::string why = told_beyond(told, text); !why.empty()) return why;
   if (hits_cache(row, told, text))
     return "the cache held prompts already, and the row does not state \"cached_context\"";
   return "";
+}
+
+std::string beyond_decoding(const RowObject& engine) {
+  std::string why;
+  for (const OptionBeyond& o : options_beyond)
+    if (!is_off(engine.said(o.key), o.usual) && why.empty()) why = fmt::format("{} ({})", o.why, in_quotes(o.key));
+  const std::string text = lower(engine.finish());
+  return why.empty() ? told_beyond(Words(text), text) : why;
 }
 
 }  // namespace llmcalc

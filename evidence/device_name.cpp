@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <regex>
 
 #include "evidence/cloud_instance.hpp"
 #include "evidence/words.hpp"
@@ -19,7 +20,7 @@ namespace {
 constexpr std::string_view empty_words[] = {
     "nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "intel", "apple",       "google", "aws",
     "amazon", "huawei",  "cloud", "gpu", "gpus",   "chip",     "card",  "accelerator", "dgx",    "hgx",
-    "gen",    "edition", "the",   "hbm", "gddr",   "memory",   "nvl72", "nvl36",
+    "gen",    "edition", "the",   "hbm", "gddr",   "memory",   "nvl72", "nvl36",       "tensor", "core",
 };
 /// What may be left of a name when a preset's words are taken out: how a card is built, which the preset says itself.
 constexpr std::string_view form_words[] = {"sxm", "pcie", "oam", "nvlink", "gcd", "air"};
@@ -83,7 +84,8 @@ void keep_words(DeviceName& name, const std::vector<std::string>& words, std::ve
       ++i;
       continue;
     }
-    if (words[i] == "nvl" && i + 1 < words.size() && (words[i + 1] == "72" || words[i + 1] == "36")) {
+    if (words[i] == "nvl" && i + 1 < words.size() &&
+        (words[i + 1] == "72" || words[i + 1] == "36" || words[i + 1] == "4")) {
       ++i;  // the rack
       continue;
     }
@@ -91,11 +93,20 @@ void keep_words(DeviceName& name, const std::vector<std::string>& words, std::ve
   }
 }
 
-/// "8x H100" is a number of H100.
-std::string_view without_number_of_devices(std::string_view text) {
-  const std::size_t end = text.find_first_not_of("0123456789");
-  if (end == 0 || end == std::string_view::npos || (text[end] != 'x' && text[end] != 'X')) return text;
-  return end + 1 < text.size() && text[end + 1] == ' ' ? text.substr(end + 2) : text;
+/// "8x H100", "8xH100", "H100 x8" and "h100x8" are numbers of H100. The x of "MI300X 192" is the name's.
+std::string without_number_of_devices(std::string_view text) {
+  static const std::regex before("^[0-9]{1,6}[xX] ?(?=[A-Za-z])"), behind("( [xX] ?|[0-9][xX])([0-9]{1,6})$");
+  const std::string name = std::regex_replace(std::string(text.substr(0, 200)), before, "");
+  std::smatch found;
+  if (!std::regex_search(name, found, behind)) return name;
+  const auto kept = static_cast<std::size_t>(found.position(0)) + (found[1].str()[0] == ' ' ? 0 : 1);
+  return name.substr(0, kept);
+}
+
+/// JAX calls a slice of a TPU by its generation and its number of cores or chips: "v5p-128".
+std::string with_tpu(const std::string& text) {
+  static const std::regex slice("^ *(v[2-7][epx]?)(?:-[0-9]{1,6})? *$", std::regex::icase);
+  return std::regex_replace(text, slice, "tpu $1");
 }
 
 /// Whether `part` stands in `whole` in that order, words between them allowed.
@@ -141,9 +152,10 @@ std::string in_one_row(const std::vector<std::string>& words) {
 
 }  // namespace
 
-DeviceName device_name(std::string_view text) {
+DeviceName device_name(std::string_view said) {
   DeviceName name;
-  text = without_number_of_devices(text);
+  const std::string whole = with_tpu(without_number_of_devices(said));
+  const std::string_view text = whole;
   const std::size_t remark = std::min({text.find('('), text.find(','), text.size()});
   keep_words(name, words_of(text.substr(0, remark)), name.words);
   keep_words(name, words_of(text.substr(remark)), name.remark);

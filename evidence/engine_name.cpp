@@ -70,6 +70,7 @@ constexpr EngineWord engine_words[] = {
     {"calm", "calm"},
     {"jax", "jax"},
     {"jetstream", "jax"},
+    {"maxtext", "jax"},
     {"text generation inference", "tgi"},
     {"text-generation-inference", "tgi"},
     {"tgi", "tgi"},

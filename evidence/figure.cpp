@@ -17,14 +17,22 @@ constexpr FigureKey all_figures[] = {
     {"tpot_ms", FigureKind::time_per_token, 1e-3},
     {"itl_ms", FigureKind::time_per_token, 1e-3},
     one_of_many("tpot_p50_ms", FigureKind::time_per_token, Statistic::median),
+    one_of_many("tpot_p90_ms", FigureKind::time_per_token, Statistic::p90),
+    one_of_many("tpot_p95_ms", FigureKind::time_per_token, Statistic::p95),
     one_of_many("tpot_p99_ms", FigureKind::time_per_token, Statistic::p99),
     one_of_many("itl_p50_ms", FigureKind::time_per_token, Statistic::gap_median),
     one_of_many("itl_p99_ms", FigureKind::time_per_token, Statistic::gap_p99),
+    {"time_per_output_token_s", FigureKind::time_per_token, 1},
+    {"time_per_output_token_ms", FigureKind::time_per_token, 1e-3},
     {"ms_per_token", FigureKind::time_per_token, 1e-3},
-    {"ms_per_token_per_batch_item", FigureKind::decode_step, 1e-3},
+    {"ms_per_token_per_batch_item", FigureKind::decode_step, 1e-3},  // times the batch, see figures_of()
+    {"tok_s_per_user", FigureKind::user_rate, 1},
+    {"output_tok_s_per_user", FigureKind::user_rate, 1},
     {"ttft_ms", FigureKind::first_token, 1e-3},
     one_of_many("ttft_min_ms", FigureKind::first_token, Statistic::least),
     one_of_many("ttft_p50_ms", FigureKind::first_token, Statistic::median),
+    one_of_many("ttft_p90_ms", FigureKind::first_token, Statistic::p90),
+    one_of_many("ttft_p95_ms", FigureKind::first_token, Statistic::p95),
     one_of_many("ttft_p99_ms", FigureKind::first_token, Statistic::p99),
     {"prefill_tok_s", FigureKind::prefill_rate, 1},
     {"prefill_tok_s_per_gpu", FigureKind::prefill_rate, 1, Share::device},
@@ -40,12 +48,15 @@ constexpr FigureKey all_figures[] = {
     {"decode_total_s", FigureKind::decode_time, 1},
     {"output_tok_s", FigureKind::output_rate, 1},
     {"output_tok_s_per_gpu", FigureKind::output_rate, 1, Share::device},
+    {"requests_s", FigureKind::output_rate, 1},  // times the answer's tokens, see figures_of()
     {"inout_tok_s", FigureKind::total_rate, 1},
     {"total_tok_s", FigureKind::total_rate, 1},
     {"total_tok_s_per_gpu", FigureKind::total_rate, 1, Share::device},
     {"peak_output_tok_s", FigureKind::peak_output_rate, 1},
     {"e2e_latency_ms", FigureKind::whole_time, 1e-3},
     one_of_many("e2e_latency_p50_ms", FigureKind::whole_time, Statistic::median),
+    one_of_many("e2e_latency_p90_ms", FigureKind::whole_time, Statistic::p90),
+    one_of_many("e2e_latency_p95_ms", FigureKind::whole_time, Statistic::p95),
     one_of_many("e2e_latency_p99_ms", FigureKind::whole_time, Statistic::p99),
     {"layer_ms", FigureKind::layer_time, 1e-3},
     {"kv_tokens", FigureKind::cache_tokens, 1},
@@ -68,6 +79,11 @@ constexpr FigureKey all_figures[] = {
 };
 
 }  // namespace
+
+bool is_rate(FigureKind q) {
+  return (q >= FigureKind::output_rate && q <= FigureKind::user_rate) || q == FigureKind::bandwidth ||
+         q == FigureKind::utilization;
+}
 
 std::span<const FigureKey> figure_keys() { return all_figures; }
 

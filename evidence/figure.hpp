@@ -22,6 +22,7 @@ enum class FigureKind : std::uint8_t {
   prefill_rate,       ///< prompt tokens per second
   total_rate,         ///< prompt and generated tokens per second over the whole time
   peak_output_rate,   ///< generated tokens per second in the best second
+  user_rate,          ///< generated tokens per second of one sequence: a time per token in other words
   cache_tokens,       ///< tokens of key and value cache on all devices
   memory,             ///< bytes in use on one device, or on all where pipelined
   weight_memory,      ///< bytes of weights on one device
@@ -41,7 +42,7 @@ enum class FigureKind : std::uint8_t {
 enum class Share : std::uint8_t { all, device, node };
 
 /// Which number of many a time is: of requests, or of the gaps between two tokens.
-enum class Statistic : std::uint8_t { mean, median, p99, least, gap_median, gap_p99 };
+enum class Statistic : std::uint8_t { mean, median, p90, p95, p99, least, gap_median, gap_p99 };
 
 struct FigureKey {
   std::string_view key;
@@ -51,6 +52,9 @@ struct FigureKey {
   bool may_be_negative = false;  ///< what is left over can be less than nothing
   Statistic statistic = Statistic::mean;
 };
+
+/// Whether more of a quantity is faster: tokens, requests or bytes per second, and utilization.
+bool is_rate(FigureKind q);
 
 /// All keys that are known, those first that say the same as others more directly.
 std::span<const FigureKey> figure_keys();

@@ -6,147 +6,28 @@
 #include <cmath>
 #include <regex>
 
+#include "evidence/format_words.hpp"
 #include "evidence/words.hpp"
+#include "presets/gguf_mix.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
 
 namespace {
 
-bool names(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
-
-/// What a format's text says, and which row of the engine's table it is.
-struct FormatName {
-  const char* words;   ///< all of them, separated by spaces
-  const char* format;  ///< of attention, MLP and experts
-  const char* head;    ///< of token table and head; null: as the format itself has it; "": 16 bits
-};
-
-// The first line whose words all occur. GGUF's mixtures ("_M") hold the output matrix in 6 bits; Q4_K_M has half of the
-// values and down projections in Q6_K, which makes 4.85 bits per weight: see mix_of_k_quants().
-constexpr FormatName format_names[] = {
-    {"mxfp4 moe", "mxfp4", ""},  // experts alone: see formats_of()
-    {"mxfp4", "mxfp4", ""},
-    {"nvfp4", "nvfp4", ""},
-    {"mxfp8", "mxfp8", ""},
-    {"mxfp6", "mxfp6", ""},
-    {"fp8 block", "fp8-block", nullptr},
-    {"fp8 dynamic", "fp8-row", nullptr},
-    {"fp8 row", "fp8-row", nullptr},
-    {"fp8 weight-only", "fp8-row", nullptr},
-    {"fp8 e5m2", "fp8", nullptr},  // calm stores every matrix so
-    {"fp8", "fp8", ""},
-    {"fp6", "mxfp6", ""},
-    {"fp4", "nvfp4", ""},
-    {"gf4", "int4", nullptr},
-    {"iq1_s", "iq1_s", "q5_k"},
-    {"iq1_m", "iq1_m", "q5_k"},
-    {"iq2_xxs", "iq2_xxs", "q5_k"},
-    {"iq2_xs", "iq2_xs", "q5_k"},
-    {"iq2_s", "iq2_s", "q5_k"},
-    {"iq3_xxs", "iq3_xxs", "q5_k"},
-    {"iq3_s", "iq3_s", "q6_k"},
-    {"iq2_m", "iq2_s", "q5_k"},
-    {"iq3_m", "iq3_s", "q6_k"},
-    {"tq1_0", "tq1_0", "q6_k"},
-    {"tq2_0", "tq2_0", "q6_k"},
-    {"iq4_xs", "iq4_xs", "q6_k"},
-    {"iq4_nl", "iq4_nl", "q6_k"},
-    {"q2_k", "q2_k", "q6_k"},
-    {"q3_k", "q3_k", "q6_k"},
-    {"q4_k", "q4_k", "q6_k"},
-    {"q5_k", "q5_k", "q6_k"},
-    {"q6_k", "q6_k", "q6_k"},
-    {"q4_0", "q4_0", "q6_k"},
-    {"q4_1", "q4_1", "q6_k"},
-    {"q5_0", "q5_0", "q6_k"},
-    {"q5_1", "q5_1", "q6_k"},
-    {"q8_0", "q8_0", "q8_0"},
-    {"awq g32", "awq-g32", nullptr},
-    {"awq g64", "awq-g64", nullptr},
-    {"awq", "awq", nullptr},
-    {"gptq int8", "gptq-8bit", nullptr},
-    {"gptq 8bit", "gptq-8bit", nullptr},
-    {"gptq int3", "gptq-3bit", nullptr},
-    {"gptq 3bit", "gptq-3bit", nullptr},
-    {"gptq 2bit", "gptq-2bit", nullptr},
-    {"gptq gnone", "int4", ""},
-    {"gptq act-order=yes", "gptq-act", nullptr},
-    {"gptq g32", "gptq-g32", nullptr},
-    {"gptq g64", "gptq-g64", nullptr},
-    {"gptq", "gptq", nullptr},
-    {"nf4 dq", "nf4-dq", nullptr},
-    {"nf4", "nf4", nullptr},
-    {"eetq", "int8-row", nullptr},
-    {"smoothquant", "int8-row", nullptr},
-    {"marlin", "int4-g128", nullptr},
-    {"exl", "int4", "q6_k"},        // by its bits: see formats_of()
-    {"q4f16", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, of tables too
-    {"q3f16", "q3_k", "q3_k"},
-    {"q0f16", "fp16", nullptr},
-    {"q0f32", "fp32", nullptr},
-    {"int4 bpw", "q4_0", nullptr},  // MLX: by its bits
-    {"int5 bpw", "q5_0", nullptr},
-    {"int6 bpw", "q6_k", nullptr},
-    {"int8 bpw", "q8_0", nullptr},
-    {"int4 g128", "int4-g128", nullptr},
-    {"int4 g64", "int4-g64", nullptr},
-    {"int4 g32", "int4-g32", nullptr},
-    {"int4", "int4", ""},
-    {"int3", "gptq-3bit", nullptr},
-    {"w4", "int4", ""},
-    {"int8 g128", "int8-g128", nullptr},
-    {"int8", "int8-row", nullptr},
-    {"w8", "int8-row", nullptr},
-    {"bf16", "bf16", nullptr},
-    {"fp16", "fp16", nullptr},
-    {"f16", "fp16", nullptr},
-    {"fp32", "fp32", nullptr},
-};
-
-bool has_all(const std::string& text, const std::string& words) {
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = std::min(words.find(' ', at), words.size());
-    if (!names(text, words.substr(at, end - at))) return false;
-    at = end + 1;
-  }
-  return true;
+/// A format of keys and values beside that of weights: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
+const std::regex& cache_beside() {
+  static const std::regex pattern(
+      "((?:bf|fp|int)[0-9]{1,2})[ _-]*kv(?:[ _-]*cache)?|"
+      "\\bkv(?:[ _-]*cache)?(?:[ :=_-]|in)*((?:bf|fp|int)[0-9]{1,2})|(kv[48])\\b");
+  return pattern;
 }
 
-const FormatName* format_named(const std::string& text) {
-  for (const FormatName& f : format_names)
-    if (has_all(text, f.words)) return &f;
-  return nullptr;
-}
-
-std::optional<double> number_before(const std::string& text, const char* unit) {
+/// The format of keys and values that a text of weights tells. Empty: none.
+std::string cache_in(const std::string& weights) {
   std::smatch found;
-  const std::regex pattern(std::string("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?") + unit);
-  return std::regex_search(text, found, pattern) ? std::optional(std::stod(found[1])) : std::nullopt;
-}
-
-/// The text with one spelling of each format: "bfloat16" is "bf16", "half" "fp16", "q8" alone "q8_0", and the format of
-/// activations in "W4A8 (fp8 act)" is left out.
-std::string with_usual_names(const std::string& said) {
-  static const std::pair<std::regex, const char*> usual[] = {
-      {std::regex("bfloat16"), "bf16"},
-      {std::regex("\\bfloat16"), "fp16"},
-      {std::regex("\\b(float|f)32"), "fp32"},
-      {std::regex("\\bfloat8"), "fp8"},
-      {std::regex("\\bhalf\\b"), "fp16"},
-      {std::regex("\\b(uint|i|u)(4|8)\\b"), "int$2"},
-      {std::regex("^ *(fp8[ _-]?)?e(4m3|5m2)(fn)?"), "fp8 e$2"},
-      {std::regex("\\bq([2-6])[ -]k(?:[ -]([sml]))?\\b"), "q$1_k_$2"},
-      {std::regex("\\bq([45])\\b"), "q$1_0"},
-      {std::regex("\\bq8\\b"), "q8_0"},
-      {std::regex("\\bq6\\b"), "q6_k"},
-      {std::regex("\\bq([23])\\b"), "q$1_k"},
-      {std::regex("(fp|int)8[ -]*(act|activation|input)[a-z]*"), ""}};
-  std::string text = said;
-  for (const auto& [pattern, name] : usual) text = std::regex_replace(text, pattern, name);
-  static const std::regex four_bits("\\bw4a(4|8)\\b"), eight("(fp|int)8");
-  if (std::regex_search(text, four_bits)) text = std::regex_replace(text, eight, "");
-  return text;
+  if (!std::regex_search(weights, found, cache_beside())) return "";
+  return found[1].matched ? found[1] : found[2].matched ? found[2] : found[3];
 }
 
 /// The format of these whose bits per weight are nearest.
@@ -177,7 +58,7 @@ void use_tables(FormatsSaid& f, DType t) {
 /// llama.cpp's Q4_K_M: half of the down projections in Q6_K make the MLP's mean 4.84 bits, to which Q4_1 with 5 is
 /// near.
 void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
-  if (!names(text, "q4_k_m")) return;
+  if (!spells(text, "q4_k_m")) return;
   f.name = "q4_k_m";
   f.assumed.push_back("MLPs in Q4_K_M count as q4_1, which has 5 bits a weight: their mix of Q4_K and Q6_K has 4.84");
   for (const Component c : {Component::mlp, Component::experts, Component::shared_experts})
@@ -205,6 +86,17 @@ DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   return t;
 }
 
+/// Libraries whose formats of 4 bits have scales: a group of 64 has 0.5 bits a weight of them, in bitsandbytes by its
+/// 32-bit maximum, in MLX and HQQ by a scale and a bias of 16 bits. MLX stores tables so, too.
+std::optional<FormatName> format_of_library(FormatsSaid& f, const std::string& text) {
+  const Words words(text);
+  if (words.affirms_any({"bitsandbytes", "bnb"})) return FormatName{"", "nf4", nullptr};
+  const std::optional<double> bits = number_before(text, "-?bits?\\b");
+  if (!bits || *bits < 2 || *bits > 8 || !words.affirms_any({"mlx", "hqq"})) return std::nullopt;
+  f.bits_per_weight = *bits + 0.5;
+  return FormatName{"", format_of_stated_bits(f, text).name().data(), words.affirms("hqq") ? "" : nullptr};
+}
+
 /// 16 bits, where a row does not say how weights are stored.
 void assume_weights(FormatsSaid& f) {
   f.weights = f.working;
@@ -221,37 +113,105 @@ bool says_half(const std::string& text) {
          words.has_any({"no quantization", "not quantized", "without quantization"});
 }
 
-void use_weights(FormatsSaid& f, const std::string& text) {
+/// The clauses of a text of weights that are of experts, and those of all else: "nvfp4 (MoE) + fp8".
+struct PartsSaid {
+  std::string experts, others;
+};
+
+bool is_of_experts(const std::string& clause) { return spells(clause, "moe") || spells(clause, "expert"); }
+
+/// `experts` is the whole text where it does not tell them apart.
+PartsSaid parts_said(const std::string& text) {
+  PartsSaid p;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("+,;", at), text.size());
+    const std::string clause = text.substr(at, end - at);
+    (is_of_experts(clause) ? p.experts : p.others) += clause + " ";
+    at = end + 1;
+  }
+  return format_named(p.experts) == nullptr ? PartsSaid{text, ""} : p;
+}
+
+/// What is not of experts: attention and dense MLPs, in the format that the text has for them, else in 16 bits.
+void use_parts(FormatsSaid& f, const PartsSaid& p) {
+  const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's, of DeepSeek's models
+  const bool told_apart = !p.others.empty() || spells(p.experts, "mxfp4");
+  f.experts_alone = (is_of_experts(p.experts) && told_apart) || eight_bits;
+  if (!f.experts_alone) return;
+  const FormatName* named = format_named(eight_bits ? "fp8 block" : p.others);
+  if (named == nullptr && !Words(p.others).silent() && !says_half(p.others)) {
+    f.weighty = true;
+    f.assumed.push_back(fmt::format("weights of attention in {}: their format is not known, {}", f.working.name(),
+                                    in_quotes(p.others)));
+  }
+  const DType t = named == nullptr ? f.working : *dtype(named->format);
+  f.weights[Component::attention] = f.weights[Component::mlp] = bits_per_weight(t) == 16 ? f.working : t;
+}
+
+/// The mix of llama-quantize that a text names: Q3_K is Q3_K_M. Q4_K_M counts by mix_of_k_quants(). Empty: none.
+std::string mix_named(const std::string& text) {
+  static const std::regex mix("\\b(?:iq[1-4]_(?:xxs|xs|s|m|nl)|q[2356]_k(?:_[sml])?|q4_k_s|tq[12]_0)\\b");
+  std::smatch found;
+  if (!std::regex_search(text, found, mix)) return "";
+  const std::string name = found[0];
+  const std::string whole = name == "q3_k" || name == "q5_k" ? name + "_m" : name;
+  return is_gguf_mix(whole) ? whole : "";
+}
+
+/// Unsloth's dynamic files choose a type for each tensor by its own measure.
+void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
+  static const std::regex dynamic("\\bud-|_k_xl\\b");
+  if (!std::regex_search(text, dynamic)) return;
+  f.weighty = true;
+  f.assumed.push_back(fmt::format("matrices in {}: which tensors of {} have another format is not known", taken.name(),
+                                  in_quotes(text)));
+}
+
+/// Two formats in one clause, of which the text does not say what is in which.
+void weigh_mixture(FormatsSaid& f, const std::string& text, DType taken) {
+  static const std::regex two("(?:nvfp4|mxfp4|fp4|int4) ?/ ?(?:mx)?(?:fp8|int8|bf16|fp16)");
+  if (!std::regex_search(text, two) && !Words(text).affirms("mixed")) return;
+  f.weighty = true;
+  f.assumed.push_back(fmt::format("all weights in {}: the row says {}, and not which are in the other format",
+                                  taken.name(), in_quotes(text)));
+}
+
+void use_weights(FormatsSaid& f, const std::string& whole) {
+  const PartsSaid parts = parts_said(whole);
+  const std::string& text = parts.experts;
   f.weights = f.working;
   const FormatName* listed = format_named(text);
-  std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_by_bits(f, text);
-  if (!named && Words(text).affirms_any({"bitsandbytes", "bnb"})) named = FormatName{"", "nf4", nullptr};  // its 4 bits
+  std::optional<FormatName> named = listed != nullptr ? std::optional(*listed) : format_of_library(f, text);
+  if (!named) named = format_by_bits(f, text);
   if (!named && says_half(text)) return;
   if (!named) {
     f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));
     return;
   }
-  if (names(text, "fp4") && !names(text, "mxfp4") && !names(text, "nvfp4"))
+  if (spells(text, "fp4") && !spells(text, "mxfp4") && !spells(text, "nvfp4"))
     f.assumed.push_back("weights in nvfp4: the row says fp4");
   DType t = *dtype(named->format);
-  if (f.bits_per_weight && (names(text, "exl") || names(text, "int"))) t = format_of_stated_bits(f, text);
+  if (f.bits_per_weight && (spells(text, "exl") || spells(text, "int"))) t = format_of_stated_bits(f, text);
   const bool whole_model = named->head == nullptr && t.format().covers_embedding;
   if (whole_model) f.weights = t;
   use_blocks(f, t);
   if (named->head != nullptr && named->head[0] != '\0') use_tables(f, *dtype(named->head));
   f.weights[Component::norm] = f.weights[Component::router] = f.weights[Component::position] = f.working;
   mix_of_k_quants(f, text);
-  if (has_all(text, "mxfp4 moe")) f.weights[Component::attention] = f.weights[Component::mlp] = f.working;
+  weigh_mixture(f, text, t);
+  weigh_dynamic_mix(f, text, t);
+  f.mix = mix_named(text);
+  use_parts(f, parts);
 }
 
 bool is_silent(const std::string& text) {
-  return leaves_format_open(text) || Words(text).says_no() || names(text, "not stated");
+  return leaves_format_open(text) || Words(text).says_no() || spells(text, "not stated");
 }
 
 /// The format of activations that a text of weights tells: "W4A8", "w8a8 (fp8)". Empty: none.
 std::string activations_in(const std::string& weights) {
-  static const std::regex eight("\\bw[48]a8\\b"), four("\\bw4a4\\b");
-  const bool is_float = names(weights, "fp8") || names(weights, "float");
+  static const std::regex eight("\\bw[48]a(8|fp8)(kv[0-9]+)?\\b"), four("\\bw4a4(kv[0-9]+)?\\b");
+  const bool is_float = spells(weights, "fp8") || spells(weights, "float");
   if (std::regex_search(weights, eight)) return is_float ? "fp8" : "int8";
   return std::regex_search(weights, four) ? "nvfp4" : "";
 }
@@ -264,7 +224,7 @@ constexpr std::array product_words{
 
 std::optional<DType> narrow_products(const std::string& text) {
   for (const auto& [word, format] : product_words)
-    if (names(text, word)) return dtype(format);
+    if (spells(text, word)) return dtype(format);
   return std::nullopt;
 }
 
@@ -273,7 +233,7 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
   std::string text = with_usual_names(lower(said));
   if (is_silent(text)) text = activations_in(weights);
   f.precision = f.working;
-  if (names(text, "moe")) {
+  if (spells(text, "moe")) {
     f.precision = dtypes::fp8;
     f.assumed.push_back("attention's products count as 8-bit ones, as the experts' are: a plan has one format");
   } else if (const auto narrow = narrow_products(text)) {
@@ -281,9 +241,9 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
   } else if (text.empty()) {
     f.assumed.push_back(
         fmt::format("products in {}: the row does not state the format of activations", f.working.name()));
-  } else if (names(text, "tf32") || names(text, "fp32")) {
-    f.precision = f.working = *dtype(names(text, "tf32") ? "tf32" : "fp32");
-  } else if (!names(text, "16")) {
+  } else if (spells(text, "tf32") || spells(text, "fp32")) {
+    f.precision = f.working = *dtype(spells(text, "tf32") ? "tf32" : "fp32");
+  } else if (!spells(text, "16")) {
     f.weighty = true;
     f.assumed.push_back(
         fmt::format("products in {}: the format of activations, {}, is not known", f.working.name(), in_quotes(said)));
@@ -297,12 +257,13 @@ constexpr std::array cache_words{std::pair{"fp8", "fp8"},    std::pair{"e4m3", "
                                  std::pair{"fp4", "nvfp4"},  std::pair{"q8_0", "q8_0"}, std::pair{"q4_0", "q4_0"},
                                  std::pair{"fp32", "fp32"}};
 
-void use_cache(FormatsSaid& f, const std::string& said) {
+void use_cache(FormatsSaid& f, const std::string& told, const std::string& weights) {
+  const std::string said = is_silent(with_usual_names(lower(told))) ? cache_in(weights) : told;
   const std::string text = with_usual_names(lower(said));
   f.cache = f.working;
-  bool known = names(text, "16");
+  bool known = spells(text, "16");
   for (const auto& [word, format] : cache_words)
-    if (names(text, word)) {
+    if (spells(text, word)) {
       f.cache = *dtype(format);
       known = true;
     }
@@ -324,16 +285,16 @@ bool leaves_format_open(const std::string& weights) {
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half) {
   FormatsSaid f;
-  const std::string text = with_usual_names(lower(weights.substr(0, 200)));
+  const std::string text = with_usual_names(std::regex_replace(lower(weights.substr(0, 200)), cache_beside(), ""));
   const std::string half = with_usual_names(lower(activations + " " + cache));
   f.working = usual_half;
-  if (names(half, "fp16") && !names(half, "bf16")) f.working = dtypes::fp16;
-  if (names(half, "bf16") && usual_half == dtypes::bf16) f.working = dtypes::bf16;
+  if (spells(half, "fp16") && !spells(half, "bf16")) f.working = dtypes::fp16;
+  if (spells(half, "bf16") && usual_half == dtypes::bf16) f.working = dtypes::bf16;
   f.bits_per_weight = number_before(text, "bpw");
   if (const auto gib = number_before(text, "gib")) f.weight_bytes = *gib * 0x1p30;
   leaves_format_open(text) ? assume_weights(f) : use_weights(f, text);
   use_products(f, activations, lower(weights));
-  use_cache(f, cache);
+  use_cache(f, cache, lower(weights));
   return f;
 }
 

@@ -18,9 +18,11 @@ struct FormatsSaid {
   std::optional<double> bits_per_weight;  ///< as the source states them; no format of the engine's may have just these
   std::optional<double> weight_bytes;     ///< the file's size, as stated
   std::vector<std::string> assumed;
-  bool weighty = false;  ///< a format is assumed that is not known, or that of the weights
-  std::string name;      ///< what tables call the weights' format; empty: as the blocks' format is called
-  std::string skip;      ///< not empty: the format of the weights is not known
+  bool weighty = false;        ///< a format is assumed that is not known, or that of the weights
+  bool experts_alone = false;  ///< attention and dense MLPs have another format than experts
+  std::string mix;             ///< the mix of llama-quantize that a GGUF file has: of its model, see gguf_mix()
+  std::string name;            ///< what tables call the weights' format; empty: as the blocks' format is called
+  std::string skip;            ///< not empty: the format of the weights is not known
 };
 
 /// "auto", "none" and "unquantized" of weights are `usual_half`, or the half precision that activations or cache name.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "evidence/beyond_decoding.hpp"
+#include "evidence/case_memory.hpp"
 #include "evidence/engine_memory_table.hpp"
 #include "evidence/format_name.hpp"
 #include "evidence/inference_ranks.hpp"
@@ -14,6 +15,7 @@
 #include "evidence/row_figures.hpp"
 #include "evidence/served_model.hpp"
 #include "evidence/words.hpp"
+#include "presets/gguf_mix.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -51,15 +53,20 @@ std::optional<BatchKind> kind_called(const std::string& said) {
   for (const auto& [name, kind] : {std::pair{"static", BatchKind::fixed},
                                    {"", BatchKind::fixed},
                                    {"concurrency", BatchKind::concurrency},
-                                   {"max_inflight", BatchKind::max_inflight},
+                                   {"concurrent", BatchKind::concurrency},
+                                   {"maxconcurrency", BatchKind::concurrency},
+                                   {"maxinflight", BatchKind::max_inflight},
                                    {"capacity", BatchKind::capacity},
                                    {"throughput", BatchKind::throughput},
                                    {"latency", BatchKind::fixed},
                                    {"fixed", BatchKind::fixed},
-                                   {"closed loop", BatchKind::concurrency},
-                                   {"closed_loop", BatchKind::concurrency},
+                                   {"batch", BatchKind::fixed},
+                                   {"staticbatch", BatchKind::fixed},
+                                   {"singlestream", BatchKind::fixed},
+                                   {"closedloop", BatchKind::concurrency},
+                                   {"burst", BatchKind::max_inflight},
                                    {"offline", BatchKind::max_inflight}})
-    if (said == name) return kind;
+    if (run_together(said) == name) return kind;
   return std::nullopt;
 }
 
@@ -84,11 +91,22 @@ void use_own_half(const RowCluster& on, FormatsSaid& f) {
       fmt::format("products in {}: {} does not multiply in {}", f.working.name(), on.hardware.title, named.name()));
 }
 
+/// Where the row's formats are of its model: a mix of llama-quantize, and experts' formats in a model without any.
+void use_model_formats(FormatsSaid& f, const Arch& arch) {
+  if (!f.mix.empty()) {
+    f.weights = gguf_mix(arch, f.mix);
+    f.name = f.mix;
+  }
+  if (f.experts_alone && !arch.has_experts())
+    f.weights[Component::attention] = f.weights[Component::mlp] = f.weights[Component::experts];
+}
+
 void use_format(const InferenceRow& row, InferenceCase& c) {
   const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
   FormatsSaid f = formats_of(weights_said(row, c), row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
   if (!f.skip.empty()) c.skip = f.skip;
   use_own_half(c.on, f);
+  if (f.skip.empty()) use_model_formats(f, c.arch);
   c.plan.weight_precision = f.weights;
   c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
   c.plan.working = f.working;
@@ -244,7 +262,27 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
     c.assumed.push_back("the latest vLLM: the row does not state the version");
 }
 
+/// Requests that the cache has room for at once, as long as the row's are in the mean.
+double room_for_requests(const InferenceCase& c) {
+  return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
+}
+
+/// Whoever measured so many clients mostly had room for them: a share of memory, a format or an offload is not stated.
+/// Times depend strongly on it where not half of them fit.
+void note_room(const InferenceRow& row, InferenceCase& c) {
+  if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
+  const double room = std::floor(room_for_requests(c));
+  if (room >= c.batch) return;
+  c.input_assumed |= 2 * room < c.batch;
+  c.assumed.push_back(
+      fmt::format("room for {:.0f} of {:g} requests at once, by the formats and the share of memory assumed here",
+                  std::max(1.0, room), c.batch));
+}
+
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
+  if (row_has(row, "ms_per_token_per_batch_item") && c.batch > 1)
+    weigh(c,
+          fmt::format("\"ms_per_token_per_batch_item\" counts as the time of a step over its {:g} sequences", c.batch));
   if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {}", unknown_engine(row.engine)));
   if (c.cached > 0 && (c.kind == BatchKind::concurrency || c.kind == BatchKind::max_inflight))
     weigh(c, "requests that come and go find nothing in the cache: the row says that they do");
@@ -287,6 +325,7 @@ void use_requests(const InferenceRow& row, InferenceCase& c) {
   use_batch(row, c);
   use_limits(row, c);
   note_doubts(row, c);
+  note_room(row, c);
   c.figures = figures_of(row, c);
   if (c.figures.empty()) c.skip = "nothing was measured under a known key";
 }

@@ -47,19 +47,36 @@ void pad_experts(InferenceCase& c, Count ranks_of_experts) {
   experts = padded;
 }
 
-/// Devices that no stated rank takes are replicas where some kind of ranks is stated; else the model is cut over all of
-/// them: llama.cpp puts layers on each, other engines cut every layer.
+/// The kind of ranks that devices are which no stated rank takes: tensor ranks where the row does not state these (of
+/// llama.cpp, which puts layers on each device, stages), else replicas or stages. A row of experts' ranks alone has
+/// replicas of all else. Null: the row states all kinds.
+Count* unstated_ranks(const InferenceRow& row, Layout& split) {
+  const bool llama = engine_name(row.engine, row.notes).name == "llama.cpp";
+  if (!row.tp) return llama && !row.pp ? &split.pp : &split.tp;
+  if (!row.dp || row.ep.value_or(1) == row.hardware.count) return &split.dp;
+  return row.pp ? nullptr : &split.pp;
+}
+
 void use_unstated_ranks(const InferenceRow& row, InferenceCase& c, Layout& split) {
   const Count stated = mul(split.tp, split.pp, split.dp), all = row.hardware.count;
   if (stated >= all || all % stated != 0) return;
-  const bool none = !row.tp && !row.pp && !row.dp;
-  if (!none && row.dp) return;
+  Count* taken = unstated_ranks(row, split);
+  if (taken == nullptr) return;
   const Count left = all / stated;
-  Count& taken = !none ? split.dp : engine_name(row.engine, row.notes).name == "llama.cpp" ? split.pp : split.tp;
-  const char* kind = &taken == &split.dp ? "replicas" : &taken == &split.pp ? "stages of a pipeline" : "tensor ranks";
-  taken = left;
+  const char* kind = taken == &split.dp ? "replicas" : taken == &split.pp ? "stages of a pipeline" : "tensor ranks";
+  *taken = mul(*taken, left);
   c.assumed.push_back(fmt::format("{} {}: the row does not state what its {} devices are", left, kind, all));
   c.input_assumed = true;
+}
+
+/// SGLang and TensorRT-LLM count the replicas of attention among the tensor ranks: tp 8, dp 8 on 8 devices are 8
+/// replicas of attention, whose experts lie on all of them.
+void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout& split) {
+  const Count all = row.hardware.count;
+  if (!c.arch.has_experts() || split.dp == 1 || mul(split.tp, split.pp) != all || split.tp % split.dp != 0) return;
+  c.assumed.push_back(fmt::format(
+      "{} replicas of attention on the {} tensor ranks, as SGLang and TensorRT-LLM count them", split.dp, split.tp));
+  split.tp /= split.dp;
 }
 
 /// Engines cut experts over the ranks that are left when experts are divided: etp = tp x dp / ep.
@@ -69,6 +86,7 @@ void lay_out(const InferenceRow& row, InferenceCase& c) {
   split.pp = row.pp.value_or(1);
   split.dp = row.dp.value_or(1);
   use_unstated_ranks(row, c, split);
+  use_replicated_attention(row, c, split);
   split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
   if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
   split.sp = split.ep > 1 && split.tp > 1;  // what divides tokens among experts' ranks

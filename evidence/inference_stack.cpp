@@ -22,7 +22,8 @@ std::string_view profile_of_engine(std::string_view engine) {
   const auto* like =
       std::find_if(like_engines.begin(), like_engines.end(), [&](const LikeEngine& l) { return l.engine == engine; });
   const std::string_view name = like == like_engines.end() ? engine : like->profile;
-  return find_builtin(builtin_software(), name) == nullptr ? "vllm" : name;
+  const Builtin* profile = find_builtin(builtin_software(), name);
+  return profile != nullptr && load_software(profile->name).inference ? name : "vllm";  // the name may be a trainer's
 }
 
 /// The profile of an engine of that age.
@@ -48,6 +49,7 @@ std::optional<InferenceClass> class_of_figure(const InferenceCase& c, FigureKind
   const bool under_load = c.kind != BatchKind::fixed && !c.decode_window;
   switch (quantity) {
     case FigureKind::time_per_token:
+    case FigureKind::user_rate:
     case FigureKind::decode_step:
     case FigureKind::decode_time:
     case FigureKind::decode_rate:

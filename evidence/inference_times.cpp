@@ -42,6 +42,10 @@ Seconds of_spread(const Spread& s, Statistic statistic, Seconds least) {
     case Statistic::median:
     case Statistic::gap_median:
       return s.p50;
+    case Statistic::p90:
+      return s.p90;
+    case Statistic::p95:
+      return s.p95;
     case Statistic::p99:
     case Statistic::gap_p99:
       return s.p99;
@@ -111,6 +115,8 @@ std::optional<double> InferenceTimes::figure(const Figure& f) const {
     case FigureKind::decode_rate_first:
     case FigureKind::decode_rate_last:
       return c_.batch / decode_seconds(f);
+    case FigureKind::user_rate:
+      return 1 / (serves() ? served_seconds(f) : decode_seconds(f));
     case FigureKind::peak_output_rate:
       return c_.batch / decode_seconds(f);
     case FigureKind::prefill_rate:

@@ -12,7 +12,22 @@ namespace {
 
 Prediction with_interval(double x, const EstimateInterval& interval) {
   if (!interval.known()) return {x};
-  return {x, x / interval.factor, x * interval.factor};
+  return {x, x / interval.faster(), x * interval.factor};
+}
+
+/// Of a rate, which is the higher the faster.
+Prediction rate_with_interval(double x, const EstimateInterval& interval) {
+  if (!interval.known()) return {x};
+  return {x, x / interval.factor, x * interval.faster()};
+}
+
+/// The interval of a figure, none of whose values is faster than its bound; no bound: that of other inputs may be
+/// faster.
+Prediction figure_with_interval(double x, std::optional<double> bound, const Figure& f,
+                                const EstimateInterval& interval) {
+  if (is_rate(f.quantity))
+    return rate_with_interval(x, bound ? interval.above(Seconds(1 / *bound), Seconds(1 / x)) : interval);
+  return with_interval(x, bound ? interval.above(Seconds(*bound), Seconds(x)) : interval);
 }
 
 }  // namespace
@@ -22,7 +37,8 @@ PredictedStep predicted_step(const TrainingCase& c) {
   const TrainEstimate step = estimated_training(c, training_stack(c), e.parameters);
   const EstimateClass kind =
       e.measured(c.on.hardware.name) ? estimate_class(c) : estimate_class(c.arch, c.on.hardware, true);
-  return {with_interval(step.estimate.total().value, e.interval(kind)), step.bound.total().value};
+  const EstimateInterval interval = e.interval(kind).above(step.bound.total(), step.estimate.total());
+  return {with_interval(step.estimate.total().value, interval), step.bound.total().value};
 }
 
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind) {
@@ -41,7 +57,8 @@ std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
   const InferenceEstimator& e = inference_estimator();
   std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
   if (kind && !e.measured(c_.on.hardware.name)) kind = class_on_unmeasured(e, *kind);
-  if (kind) return with_interval(*estimate_.figure(f), e.interval(*kind));
+  if (kind)
+    return figure_with_interval(*estimate_.figure(f), c_.input_assumed ? std::nullopt : bound(f), f, e.interval(*kind));
   const std::optional<double> room = predicted_memory(c_, f);
   return room ? std::optional(Prediction{*room}) : std::nullopt;
 }

@@ -31,6 +31,9 @@ Count step_told(const std::string& text) {
     return 2;
   if (const auto n = numbers_of(text, "every ([0-9]{1,3})(?:nd|rd|th)? (?:transformer )?(?:layer|block)"))
     return n->first;
+  if (const auto n =
+          numbers_of(text, "(?:ac|checkpoint(?:ing|s)?|recompute|remat) (?:every|in every) ([0-9]{1,3})(?:$|[^0-9])"))
+    return n->first;
   if (const auto n = numbers_of(text, "(?:one|1) (?:in|of every|of each) ([0-9]{1,3})(?: layers| blocks|$)"))
     return n->first;
   return 1;
@@ -40,6 +43,8 @@ Count step_told(const std::string& text) {
 std::optional<double> share_told(const std::string& text) {
   if (const auto n = numbers_of(text, "([0-9]{1,4}) ?(?:of|out of|/) ?(?:the )?([0-9]{1,4})(?: layers| blocks)");
       n && n->second > 0)
+    return std::min(1.0, static_cast<double>(n->first) / static_cast<double>(n->second));
+  if (const auto n = numbers_of(text, "([0-9]{1,4}) (?:out )?of (?:the )?([0-9]{1,4})(?:$|[^0-9])"); n && n->second > 1)
     return std::min(1.0, static_cast<double>(n->first) / static_cast<double>(n->second));
   if (const auto n = numbers_of(text, "([0-9]{1,3}) ?(?:%|percent)"))
     return std::min(1.0, 0.01 * static_cast<double>(n->first));

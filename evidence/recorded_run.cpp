@@ -6,8 +6,10 @@
 #include <array>
 #include <cmath>
 
+#include "evidence/beyond_decoding.hpp"
 #include "evidence/published.hpp"
 #include "evidence/row_object.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -56,6 +58,13 @@ void read_requests(const json::Value& list, const std::string& where, RecordedRu
                    [](const RecordedRequest& a, const RecordedRequest& b) { return a.queued < b.queued; });
 }
 
+/// Whether no step is recorded, by a flag or by vLLM's compilation_config.
+bool runs_eagerly(const RowObject& o) {
+  const Words compilation(o.said("compilation_config"));
+  return o.flag("enforce_eager").value_or(false) || o.flag("disable_cuda_graph").value_or(false) ||
+         compilation.has_any({"cudagraph mode none", "use cudagraph false"});
+}
+
 void read_engine(const RowObject& o, RecordedRun& run) {
   run.engine = o.text("name");
   run.version = o.text("version");
@@ -68,12 +77,14 @@ void read_engine(const RowObject& o, RecordedRun& run) {
   run.max_model_len = o.positive("max_model_len");
   run.block_size = o.positive("block_size");
   run.utilization = o.fraction("gpu_memory_utilization");
-  run.eager = o.flag("enforce_eager").value_or(false);
+  run.eager = runs_eagerly(o);
+  run.chunked_prefill = o.flag("enable_chunked_prefill");
+  run.prefix_caching = o.flag("enable_prefix_caching");
   run.dtype = o.text("dtype");
   run.quantization = o.text("quantization");
   run.cache_dtype = o.text("kv_cache_dtype");
   o.known({"seed"});
-  o.finish();
+  run.beyond = beyond_decoding(o);
 }
 
 /// Of several instances, which are the ranks of one run, the first tells the device.

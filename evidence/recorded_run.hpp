@@ -3,7 +3,8 @@
 ///
 /// { "name", "source", "engine": {"name", "version", "tensor_parallel_size", "pipeline_parallel_size"?,
 ///   "data_parallel_size", "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len",
-///   "gpu_memory_utilization"?, "block_size"?, "dtype", "quantization"?, "kv_cache_dtype"},
+///   "gpu_memory_utilization"?, "block_size"?, "dtype", "quantization"?, "kv_cache_dtype", "enforce_eager"?,
+///   "enable_chunked_prefill"?, "enable_prefix_caching"?, and options that name further work: beyond_decoding.hpp},
 ///   "model", "config"?: its config.json, "hardware", "instances": [{"hardware", "npu_mem": {"mem_size", "mem_bw",
 ///   "mem_util"}, "tp_size", ...}], "requests": [{"id", "queued_s", "first_token_s", "last_token_s", "prompt",
 ///   "generated", ...}], "per_second"?: {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting",
@@ -50,7 +51,9 @@ struct RecordedRun {
   bool expert_parallel = false;            ///< experts are divided over all these devices
   std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len, block_size;  ///< of one engine
   bool eager = false;                                                                    ///< nothing is recorded
-  std::vector<RecordedRequest> requests;                                                 ///< by `queued`
+  std::optional<bool> chunked_prefill, prefix_caching;
+  std::string beyond;                     ///< not empty: the work that a replay leaves out
+  std::vector<RecordedRequest> requests;  ///< by `queued`
   std::vector<RecordedSecond> seconds;
   std::vector<std::string> unknown_keys;  ///< "engine.new_key": once each, of no consequence
 };

@@ -97,10 +97,12 @@ void weigh_shape(RowArch& r, std::string sentence) {
 /// The vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
 constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
 
-/// `usual` where the row does not state it. vTrain's rows are all of GPTs of one vocabulary, which weighs no row.
-void use_vocabulary(RowArch& r, const std::optional<Count>& said, Count usual, bool is_certain) {
-  r.arch.vocabulary = said.value_or(usual);
-  if (said) return;
+/// The preset's where the row does not state it, else `usual`. vTrain's rows are all of GPTs of one vocabulary, which
+/// weighs no row.
+void use_vocabulary(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset, Count usual,
+                    bool is_certain) {
+  r.arch.vocabulary = said ? *said : preset ? preset->vocabulary : usual;
+  if (said || preset) return;
   std::string sentence = fmt::format("a vocabulary of {}, GPT-2's, which the row does not state", usual);
   if (is_certain) return r.assumed.push_back(std::move(sentence));
   weigh_shape(r, std::move(sentence));
@@ -108,13 +110,41 @@ void use_vocabulary(RowArch& r, const std::optional<Count>& said, Count usual, b
 
 /// Widths and counts, heads and their widths completed by what they are unless told.
 void use_sizes(Arch& a, Count layers, Count hidden, Count heads, const std::optional<Count>& kv_heads,
-               const std::optional<Count>& head_dim, const std::optional<Count>& width) {
+               const std::optional<Count>& head_dim, const std::optional<Count>& width,
+               const std::optional<Arch>& preset) {
   a.layers = layers;
   a.hidden = a.embedding_width = hidden;
   a.heads = heads;
   a.kv_heads = kv_heads.value_or(heads);
-  a.head_dim = head_dim.value_or(hidden / heads);
-  a.mlp_width = width.value_or(0);
+  a.head_dim = head_dim.value_or(preset ? preset->head_dim : hidden / heads);
+  a.mlp_width = width.value_or(preset ? preset->mlp_width : 0);
+}
+
+/// Heads whose width neither the row nor a preset states: most are of 64 or 128 numbers, whatever a token has.
+void weigh_head_width(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset) {
+  const Count width = r.arch.head_dim;
+  if (said || preset || r.arch.attention == AttentionKind::latent) return;
+  std::string sentence =
+      fmt::format("heads of {} numbers, a token's over its heads: the row does not state them", width);
+  if (width == 64 || width == 128) return r.assumed.push_back(std::move(sentence));
+  weigh_shape(r, std::move(sentence));
+}
+
+/// Whether MLPs are gated: as stated, as the preset has them, or `usual`.
+bool gated_mlps(RowArch& r, const std::optional<bool>& said, const std::optional<Arch>& preset, bool usual,
+                std::string_view key) {
+  if (said) return *said;
+  if (preset) return preset->mlp == MlpKind::gated;
+  weigh_shape(r,
+              fmt::format("MLPs of {} matrices: the row does not state {}", usual ? "three" : "two", in_quotes(key)));
+  return usual;
+}
+
+/// Whether the head is the token table: as stated, as the preset has it, or not.
+bool tied_head(RowArch& r, const std::optional<bool>& said, const std::optional<Arch>& preset) {
+  if (said || preset) return said ? *said : preset->tied_head;
+  r.assumed.push_back("a head of its own beside the token table: the row does not state \"tied_embeddings\"");
+  return false;
 }
 
 /// What must hold before layers are told apart.
@@ -127,8 +157,9 @@ std::string impossible_layers(Count layers, Count dense, Count every) {
 void use_attention_kind(RowArch& r, const std::string& said, const std::optional<MlaRow>& mla,
                         const std::optional<Arch>& preset) {
   if (mla) use_latent(r.arch, *mla);
-  if (mla || !Words(said).affirms_any({"mla", "latent attention"})) return;
-  if (!preset || preset->attention != AttentionKind::latent) {
+  const bool of_preset = preset && preset->attention == AttentionKind::latent;
+  if (mla || !(Words(said).affirms_any({"mla", "latent attention"}) || (of_preset && Words(said).silent()))) return;
+  if (!of_preset) {
     r.skip = "latent attention whose widths are not stated";
     return;
   }
@@ -150,10 +181,27 @@ SharedExperts shared_experts(const MoeRow& m, Count width) {
   return stated == width ? SharedExperts{count, width} : SharedExperts{1, stated};
 }
 
-void use_moe(RowArch& r, const MoeRow& m) {
+constexpr const char* unstated_top_k = "experts of which the row does not say how many a token visits";
+
+/// The preset's experts, if it has as many; else nothing.
+std::optional<Moe> preset_experts(const std::optional<Arch>& preset, Count experts) {
+  return preset && preset->moe.experts == experts ? std::optional(preset->moe) : std::nullopt;
+}
+
+/// The width of an expert as stated, as the preset has it, or a dense MLP's.
+Count expert_width(RowArch& r, const std::optional<Count>& said, const std::optional<Moe>& preset) {
+  if (said || preset) return said ? *said : preset->width;
+  weigh_shape(r,
+              fmt::format("experts as wide as a dense MLP, {}: the row does not state their width", r.arch.mlp_width));
+  return r.arch.mlp_width;
+}
+
+void use_moe(RowArch& r, MoeRow m, const std::optional<Arch>& arch) {
   Arch& a = r.arch;
-  if (!m.top_k) r.skip = "experts of which the row does not say how many a token visits";
-  const Count width = m.expert_ffn.value_or(a.mlp_width);
+  const std::optional<Moe> preset = preset_experts(arch, m.experts);
+  if (!m.top_k && preset) m.top_k = preset->top_k;
+  if (!m.top_k) r.skip = unstated_top_k;
+  const Count width = expert_width(r, m.expert_ffn, preset);
   const SharedExperts shared = shared_experts(m, width);
   use_experts(a,
               {.experts = m.experts,
@@ -166,13 +214,15 @@ void use_moe(RowArch& r, const MoeRow& m) {
 }
 
 /// The same of inference, whose shared experts are counted and as wide as the others.
-void use_moe(RowArch& r, const InferenceModel& m) {
-  const Count width = m.moe_ffn.value_or(r.arch.mlp_width);
+void use_moe(RowArch& r, const InferenceModel& m, const std::optional<Arch>& arch) {
+  const std::optional<Moe> preset = preset_experts(arch, *m.experts);
+  const std::optional<Count> top_k = m.top_k || !preset ? m.top_k : std::optional(preset->top_k);
+  const Count width = expert_width(r, m.moe_ffn, preset);
   const Count shared = m.shared_experts.value_or(m.shared_ffn.value_or(0) > 0 ? 1 : 0);
-  if (!m.top_k) r.skip = "experts of which the row does not say how many a token visits";
+  if (!top_k) r.skip = unstated_top_k;
   use_experts(r.arch,
               {.experts = *m.experts,
-               .top_k = m.top_k.value_or(1),
+               .top_k = top_k.value_or(1),
                .width = width,
                .shared_experts = shared,
                .shared_width = shared > 0 ? m.shared_ffn.value_or(width) : 0,
@@ -242,23 +292,25 @@ RowArch arch_of(const TrainingRow& row) {
     return r;
   }
   r.skip = impossible_layers(m.layers, moe.dense_layers.value_or(0), moe.every.value_or(1));
+  if (!moe.dense_said.empty()) r.skip = fmt::format("dense layers {} are not the first ones", moe.dense_said);
   if (!r.skip.empty()) return r;
   Arch& a = r.arch;
-  use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn_hidden);
+  const std::optional<Arch> preset = preset_arch(m.name, m.layers, m.hidden, m.heads);
+  use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn_hidden, preset);
   a.context = m.seq_len.value_or(0);
-  a.tied_head = m.tied_embeddings.value_or(false);
+  a.tied_head = tied_head(r, m.tied_embeddings, preset);
   const bool vtrain = mentions(lower(row.family), "vtrain");
-  use_vocabulary(r, m.vocab, vtrain ? gpt2 : padded_gpt2, vtrain);
-  follow_custom(a, m.glu.value_or(false));
+  use_vocabulary(r, m.vocab, preset, vtrain ? gpt2 : padded_gpt2, vtrain);
+  follow_custom(a, gated_mlps(r, m.glu, preset, false, "glu"));
   use_position(a, m.positional);
   if (!m.activation.empty()) use_activation(a, m.activation);
   if (m.qkv_bias) a.qkv_bias = *m.qkv_bias;
   a.embedding_norm = m.embed_layernorm.value_or(false);
   if (m.parallel_residual.value_or(false)) a.block = BlockKind::parallel;
-  const std::optional<Arch> preset = preset_arch(m.name, m.layers, m.hidden, m.heads);
   use_attention_kind(r, m.attention_type, m.mla, preset);
+  weigh_head_width(r, m.head_dim, preset);
   use_kv_heads(r, m.kv_heads, m.attention_type, preset);
-  if (m.moe) use_moe(r, *m.moe);
+  if (m.moe) use_moe(r, *m.moe, preset);
   use_attention_layers(
       r, layers_said(m.sliding_window, m.sliding_pattern, m.attention_type, "attention_type", m.layers), preset);
   if (!m.seq_len) r.skip = "the length of sequences is not stated";
@@ -277,17 +329,18 @@ RowArch arch_of(const InferenceRow& row) {
   r.skip = impossible_layers(m.layers, m.dense_layers.value_or(0), m.moe_every.value_or(1));
   if (!r.skip.empty()) return r;
   Arch& a = r.arch;
-  use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn);
+  const std::optional<Arch> preset = preset_arch(m.name, m.layers, m.hidden, m.heads);
+  use_sizes(a, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, preset);
   a.context = context_of_row(row.batch);
-  a.tied_head = m.tied_embeddings.value_or(false);
-  use_vocabulary(r, m.vocab, gpt2, false);
-  follow_custom(a, m.gated_mlp.value_or(true));
+  a.tied_head = tied_head(r, m.tied_embeddings, preset);
+  use_vocabulary(r, m.vocab, preset, gpt2, false);
+  follow_custom(a, gated_mlps(r, m.gated_mlp, preset, true, "gated_mlp"));
   if (m.qkv_bias) a.qkv_bias = *m.qkv_bias;
   if (m.parallel_block.value_or(false)) a.block = BlockKind::parallel;
-  const std::optional<Arch> preset = preset_arch(m.name, m.layers, m.hidden, m.heads);
   use_attention_kind(r, m.attention, m.mla, preset);
+  weigh_head_width(r, m.head_dim, preset);
   use_kv_heads(r, m.kv_heads, m.attention, preset);
-  if (m.experts) use_moe(r, m);
+  if (m.experts) use_moe(r, m, preset);
   AttentionLayers said = layers_said(m.sliding_window, m.sliding_pattern, m.attention, "attention", m.layers);
   said.recurrent |= m.recurrent;
   use_attention_layers(r, said, preset);

@@ -9,6 +9,7 @@
 
 #include "evidence/device_class.hpp"
 #include "evidence/network_rate.hpp"
+#include "evidence/words.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -47,11 +48,23 @@ Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   return std::max<Count>(*said.per_node, 1);
 }
 
+/// Whether a row's devices reach each other over PCI Express alone. Bridges join two; more devices meet at the slower
+/// links.
+bool goes_over_pcie(const HardwareSaid& said, std::vector<std::string>& assumed) {
+  const std::string text = lower(said.inside);
+  const Words words(text);
+  if (said.count > 2 && words.affirms_any({"bridge", "bridges", "pairs"})) {
+    assumed.push_back(
+        fmt::format("PCI Express between all devices: links of {} join two alone", in_quotes(said.inside)));
+    return true;
+  }
+  if (words.says_no() || words.denies("nvlink") || words.denies("nvswitch")) return true;
+  return tells(text, "pcie") && !tells(text, "nvlink/") && !text.starts_with("nvlink");
+}
+
 Link inside_link(const HardwareSaid& said, const HardwareCard& card, std::vector<std::string>& assumed) {
   Link link = has_link(card) ? card.cluster.levels[0] : Link{};
-  const std::string text = lower(said.inside);
-  const bool pcie = tells(text, "pcie") && !tells(text, "nvlink/") && !text.starts_with("nvlink");
-  if ((pcie || link.bandwidth.value <= 0) && card.pcie.value > 0) link.bandwidth = card.pcie;
+  if ((goes_over_pcie(said, assumed) || link.bandwidth.value <= 0) && card.pcie.value > 0) link.bandwidth = card.pcie;
   if (link.bandwidth.value <= 0) {
     link.bandwidth = BytesPerSecond(32e9);
     if (said.count > 1)

@@ -23,6 +23,7 @@ Heart heart_of(FigureKind q, BatchKind kind) {
     case FigureKind::bandwidth:
       return Heart::decode;
     case FigureKind::time_per_token:
+    case FigureKind::user_rate:
       return kind == BatchKind::fixed ? Heart::decode : Heart::none;
     case FigureKind::prefill_rate:
     case FigureKind::prefill_time:
@@ -57,8 +58,9 @@ bool repeats_another(const Figure& f, const std::vector<Figure>& before, const I
 }
 
 bool is_of_decoding(FigureKind q) {
-  return q == FigureKind::time_per_token || q == FigureKind::decode_step || q == FigureKind::decode_time ||
-         q == FigureKind::decode_rate || q == FigureKind::bandwidth || q == FigureKind::layer_time;
+  return q == FigureKind::time_per_token || q == FigureKind::user_rate || q == FigureKind::decode_step ||
+         q == FigureKind::decode_time || q == FigureKind::decode_rate || q == FigureKind::bandwidth ||
+         q == FigureKind::layer_time;
 }
 
 std::optional<double> context_of(FigureKind q, const InferenceRow& row, const InferenceCase& c) {
@@ -146,6 +148,8 @@ std::vector<Figure> figures_of(const InferenceRow& row, const InferenceCase& c) 
     if (is_binary(f, value, c)) f.unit = 0x1p30;
     if (key->quantity == FigureKind::cache_tokens && name == "kv_blocks")
       f.unit *= static_cast<double>(c.limits.block_tokens);
+    if (name == "requests_s") f.unit *= c.generate;
+    if (name == "ms_per_token_per_batch_item") f.unit *= c.batch;
     if (is_binary_pool(f, c)) f.unit = 0x1p30;
     f.statistic = key->statistic;
     f.value = value * f.unit;

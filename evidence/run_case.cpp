@@ -106,6 +106,20 @@ Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Co
   return said.value_or(usual);
 }
 
+/// Prompts lie in passes as the engine's profile has them; a cache of prefixes finds nothing, since a run does not tell
+/// which tokens its requests share.
+void note_scheduling(const RecordedRun& run, RunCase& c) {
+  if (run.chunked_prefill && *run.chunked_prefill == c.stack.prompts_first) {
+    c.assumed.push_back(
+        fmt::format("prompts {}, as the engine does by default: the run says {} of \"enable_chunked_prefill\"",
+                    c.stack.prompts_first ? "before decoding" : "in chunks beside decoding", *run.chunked_prefill));
+    c.input_assumed = true;
+  }
+  if (run.prefix_caching.value_or(false))
+    c.assumed.push_back(
+        "requests that share no tokens: the cache of prefixes is on, and the run does not tell its hits");
+}
+
 void use_run_engine(const RecordedRun& run, RunCase& c) {
   c.engine = engine_name(run.engine.empty() ? "" : run.engine + " " + run.version, "");
   c.engine.eager |= run.eager;
@@ -114,6 +128,7 @@ void use_run_engine(const RecordedRun& run, RunCase& c) {
     c.assumed.push_back(fmt::format("vLLM's scheduler and profile: {}", unknown_engine(run.engine)));
     c.input_assumed = true;
   }
+  note_scheduling(run, c);
   const EngineHost host{minor_version(c.engine.version), ranks(c.layout, Group::tensor), c.on.hardware};
   const EngineLimits usual = usual_limits(host, run.max_model_len.value_or(0));
   c.limits.pass_tokens = limit(c, run.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
@@ -131,8 +146,9 @@ void use_run_engine(const RecordedRun& run, RunCase& c) {
 
 RunCase run_case(const RecordedRun& run, const Devices& devices, const HardwareCard* measured) {
   RunCase c;
+  c.skip = run.beyond;
   try {
-    use_run_model(run, c);
+    if (c.skip.empty()) use_run_model(run, c);
     if (c.skip.empty()) use_run_device(run, devices, measured, c);
     if (c.skip.empty()) use_run_ranks(run, c);
     if (c.skip.empty()) use_run_formats(run, c);

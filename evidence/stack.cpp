@@ -65,6 +65,11 @@ constexpr TellingWord stack_words[] = {
     {"unsloth", "unsloth"},
     {"axolotl", "transformers"},
     {"transformers", "transformers"},
+    {"primus", "megatron-core"},
+    {"mcore", "megatron-core"},
+    {"core r", "megatron-core"},  // its branches: core_r0.8
+    {"transformer engine", "megatron-core"},
+    {"transformerengine", "megatron-core"},
     {"megatron", "megatron-lm"},
     {"deepseek", "deepseek"},
     {"fsdp", "torch-fsdp"},
@@ -137,6 +142,19 @@ std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   return "";
 }
 
+/// Submissions to MLPerf are NeMo's on NVIDIA's GPUs alone; Google's on TPUs run JAX. Others count as
+/// NVIDIA's, which is said.
+void use_mlperf_of_others(const TrainingRow& row, Stack& s) {
+  const std::string gpu = lower(row.hardware.gpu);
+  const Words told(row.family + "; " + row.source.title);
+  const bool other =
+      has_word(gpu, "tpu") || has_word(gpu, "gaudi") || has_word(gpu, "trainium") || gpu.starts_with("mi");
+  if (s.name != "nemo" || !other || !told.affirms("mlperf") || told.affirms("nemo")) return;
+  if (has_word(gpu, "tpu")) s.name = "maxtext";
+  s.assumed = fmt::format("{}: a submission to MLPerf on {}, whose software the row does not name", s.name,
+                          in_quotes(row.hardware.gpu));
+}
+
 }  // namespace
 
 Stack stack_of(const TrainingRow& row) {
@@ -149,11 +167,12 @@ Stack stack_of(const TrainingRow& row) {
   for (const std::string& text :
        {lower(row.family), lower(row.source.title), lower(row.precision), lower(row.source.url), notes})
     if (s.name.empty()) s.name = named_stack(text);
+  use_mlperf_of_others(row, s);
   const bool guessed = s.name.empty();
   if (guessed) s.name = model_parallel ? "megatron-lm" : "torch-fsdp";
   if (!row.software.empty() && !known_software)
     s.assumed = fmt::format("{}: {}", s.name, unknown_software(row.software));
-  else if (guessed)
+  else if (guessed && s.assumed.empty())
     s.assumed = fmt::format("{}, from the layout: the row names no software", s.name);
   const Words said(row.notes);
   if (said.affirms("eager") || said.denies("torch compile") || said.denies("compiled")) s.compiled = false;

@@ -57,6 +57,14 @@ class TableCores : public MeasuredCores {
   std::array<Count, reach_kinds> layers_{};
 };
 
+/// Whether tables are of that device, or of one that no preset is called by: nobody can tell that it is another.
+bool may_be_of(const OperatorTables& t, const HardwareCard& hardware, const Devices& devices) {
+  const double gib = static_cast<double>(hardware.cluster.device.memory.value) / 0x1p30;
+  for (const std::string& said : {t.origin.device, t.device_folder})
+    if (const HardwareCard* card = said.empty() ? nullptr : devices.find(said, gib)) return card->name == hardware.name;
+  return true;
+}
+
 /// The tables of the run's model.
 std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vector<OperatorTables>& all) {
   std::vector<const OperatorTables*> own;
@@ -88,6 +96,14 @@ PassExchanges exchanges_of(const RunCase& c, const Cluster& cluster, Count token
 }
 
 }  // namespace
+
+std::vector<OperatorTables> tables_of_device(const HardwareCard& hardware, const std::vector<OperatorTables>& all,
+                                             const Devices& devices) {
+  std::vector<OperatorTables> own;
+  for (const OperatorTables& t : all)
+    if (may_be_of(t, hardware, devices)) own.push_back(t);
+  return own;
+}
 
 PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tables, const InferenceParameters& p) {
   Cluster cluster = c.cluster();

@@ -50,16 +50,27 @@ std::string part_of_step(const TrainingRow& row) {
   return "";
 }
 
+/// Whether notes put states or weights on the host or a disk, of which the layout's keys say nothing.
+bool is_offloaded(const Words& notes) {
+  return notes.affirms_any({"cpu offload", "cpu offloading", "offload to cpu", "offloaded to cpu", "zero offload",
+                            "zero infinity", "zeroinfinity", "nvme offload", "offload to nvme"});
+}
+
 /// What the engine's plans cannot say yet; empty: nothing of the kind.
 std::string not_expressed(const TrainingRow& row) {
   const Words recompute(row.recompute), notes(row.notes), attention(row.attention);
   if (const std::string part = part_of_step(row); !part.empty()) return part;
   if (recompute.affirms_any({"offload", "offloading", "offloaded"}) || row.offload_alpha.value_or(0) > 0 ||
       notes.affirms_any({"activation offload", "activation offloading", "offload opt", "offload master",
-                         "offload quants", "offload residual", "offload gradients", "offload weights"}))
+                         "offload quants", "offload residual", "offload gradients", "offload weights"}) ||
+      (row.parallelism.offload.empty() && is_offloaded(notes)))
     return "something is offloaded to the host";
-  if (attention.affirms("packed") || notes.affirms("packed data"))
+  if (attention.affirms("packed") || notes.affirms_any({"packed data", "packed sequences", "sequence packing"}))
     return "sequences are packed, and attention is computed inside of documents";
+  if (notes.affirms_any({"dpo", "rlhf", "ppo", "grpo"}))
+    return "a step of learning from preferences runs more than one model, or generates";
+  if (row.model.mtp.empty() && notes.affirms_any({"mtp depth", "mtp 1", "multi token prediction"}))
+    return "several tokens are predicted at once, which \"mtp\" does not count";
   if (!further_tokens(row))
     return fmt::format("several tokens are predicted at once: \"mtp\" says {}", in_quotes(row.model.mtp));
   return unknown_formats(row);
@@ -101,9 +112,23 @@ void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, P
 
 bool stores_scores(AttentionKernel k) { return k == AttentionKernel::unfused || k == AttentionKernel::fused_softmax; }
 
+/// Why what was measured is not the memory of a whole step; empty: it is.
+std::string part_of_memory(const std::string& said) {
+  const Words words(said);
+  const bool states =
+      words.affirms_any({"model states", "weights only", "states only", "parameters only", "optimizer only"});
+  const bool no_activations = words.denies("activations") || words.denies("activation");
+  if (words.affirms_any({"theoretical", "estimated", "calculated", "predicted"}))
+    return "its memory was calculated, not measured";
+  if (states || no_activations) return "its memory is of the model's states alone";
+  const bool whole = words.affirms_any({"peak", "reserved", "allocated", "active", "process", "total"});
+  if (words.affirms_any({"activation", "activations"}) && !whole) return "its memory is of activations alone";
+  return "";
+}
+
 MemoryKind kind_of_memory(const std::string& said) {
   const std::string text = lower(said);
-  if (contains(text, "nvidia-smi") || contains(text, "rocm-smi") || contains(text, "process"))
+  if (contains(text, "nvidia-smi") || contains(text, "rocm-smi") || contains(text, "process") || contains(text, "dcgm"))
     return MemoryKind::process;
   if (contains(text, "reserved")) return MemoryKind::reserved;
   if (contains(text, "allocated") || contains(text, "active")) return MemoryKind::allocated;
@@ -220,12 +245,25 @@ std::string pipeline_flaw(const TrainingCase& c) {
   return "";
 }
 
+/// Stacks whose own core of attention is not a flash kernel.
+bool has_own_core(const Stack& s) { return s.name == "megatron-lm" || s.name == "megatron-deepspeed"; }
+
+/// Megatron-LM's own core runs unless a run asks for flash kernels (megatron/arguments.py, --use-flash-attn): so ran
+/// those of its time, on Volta and Ampere, that tell neither of such kernels nor of TransformerEngine, which has them.
+bool runs_own_core(const TrainingRow& row, const HardwareCard& hardware) {
+  const Words told(
+      fmt::format("{}; {}; {}; {}; {}", row.family, row.source.title, row.software, row.precision, row.notes));
+  const bool of_its_time = hardware.architecture.starts_with("Volta") || hardware.architecture.starts_with("Ampere");
+  return of_its_time &&
+         !told.affirms_any({"flash", "flashattention", "flashattn", "flash attn", "te", "transformer engine",
+                            "transformerengine", "cudnn", "mcore", "megatron core", "core r", "fp8"});
+}
+
 void describe(const TrainingRow& row, TrainingCase& c) {
   c.stack = stack_of(row);
   c.attention = attention_called(row.attention);
-  // Megatron-LM's own core runs unless a run asks for flash kernels (megatron/arguments.py, --use-flash-attn).
-  const bool own_core = c.stack.name == "megatron-lm" || c.stack.name == "megatron-deepspeed";
-  if (!c.attention.stated && own_core) c.attention.kernel = AttentionKernel::fused_softmax;
+  if (!c.attention.stated && has_own_core(c.stack) && runs_own_core(row, c.on.hardware))
+    c.attention.kernel = AttentionKernel::fused_softmax;
   c.recomputed = recomputed_called(row.recompute);
   c.recipe = row.precision;
   c.compiles_loss = c.stack.compiled.value_or(false) && !contains(row.source.title, "2024");
@@ -248,7 +286,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.offload = offload_of(row, c.skip);
   c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
   use_formats(row, c.on.hardware, c.plan, assumed);
-  use_states(row, c.stack, c.plan);
+  use_states(row, c.stack, c.plan, assumed);
   use_adapters(row, c.arch, c.layout, c.plan, assumed, c.skip);
   // Megatron-LM trains with dropout unless told otherwise, and its runs with flash kernels are of models without it.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
@@ -258,12 +296,18 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_recompute(c.recomputed, c.arch, c.layout, c.plan);
 }
 
+/// What a stack with a core of its own ran without it is a guess.
+void note_kernel(const TrainingCase& c, Assumptions& assumed) {
+  constexpr const char* flash = "a flash kernel for attention, which the row does not state";
+  if (stores_scores(c.attention.kernel))
+    return assumed.note("Megatron-LM's own attention, for the row states no kernel");
+  has_own_core(c.stack) ? assumed.weigh(flash) : assumed.note(flash);
+}
+
 void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assumptions& assumed) {
   if (!c.recomputed.assumed.empty()) assumed.weigh(c.recomputed.assumed);
   if (!c.stack.assumed.empty()) assumed.weigh(c.stack.assumed);
-  if (!c.attention.stated)
-    assumed.note(stores_scores(c.attention.kernel) ? "Megatron-LM's own attention, for the row states no kernel"
-                                                   : "a flash kernel for attention, which the row does not state");
+  if (!c.attention.stated) note_kernel(c, assumed);
   if (!c.attention.assumed.empty()) assumed.weigh(c.attention.assumed);
   if (contains(lower(row.notes), "assumed")) assumed.weigh("as the row itself says: " + row.notes);
 }
@@ -309,7 +353,8 @@ void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed)
   if (std::string beyond = states_beyond_memory(c); !beyond.empty()) c.assumed.push_back(std::move(beyond));
   Clock(row, c).read();
   use_tensor_cores(row, c);
-  c.memory = measured_memory(row, c.stack);
+  c.no_memory = part_of_memory(row.measured.memory_kind);
+  if (c.no_memory.empty()) c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {
     m.devices = devices_observed(row);
     m.stated = !contains(lower(row.measured.memory_kind), "not stated");

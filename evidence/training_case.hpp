@@ -47,8 +47,9 @@ struct TrainingCase {
   /// Whether something was assumed that time depends on strongly: the micro-batch, what is recomputed, the layout, the
   /// stack, the device, or the measured step's tokens.
   bool input_assumed = false;
-  std::string skip;     ///< not empty: why the row cannot be expressed; all else is undefined
-  std::string no_step;  ///< not empty: why there is no time, though there may be memory
+  std::string skip;       ///< not empty: why the row cannot be expressed; all else is undefined
+  std::string no_memory;  ///< not empty: why no memory can be compared, though the row states one
+  std::string no_step;    ///< not empty: why there is no time, though there may be memory
 
   const Cluster& cluster() const { return on.cluster(); }
 };

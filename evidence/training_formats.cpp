@@ -160,7 +160,26 @@ bool is_beside_optimizer(const std::string& word) {
                               "not",   "stated",      "8bit",    "8",         "bit"};
   return std::find(beside.begin(), beside.end(), word) != beside.end();
 }
-bool is_optimizer(const std::string& word) { return is_said(word, "adam") || parse<Optimizer>(word).has_value(); }
+/// Optimizers that a plan has none of, and one with as many states: the same work on them, but for norms of layers.
+struct LikeOptimizer {
+  std::string_view name;
+  Optimizer like;
+};
+constexpr std::array like_optimizers{LikeOptimizer{"lamb", Optimizer::adam}, LikeOptimizer{"sophia", Optimizer::adam},
+                                     LikeOptimizer{"lars", Optimizer::momentum},
+                                     LikeOptimizer{"adagrad", Optimizer::momentum},
+                                     LikeOptimizer{"rmsprop", Optimizer::momentum}};
+
+/// "FusedLAMB" is LAMB. Null: the word names none of them.
+const LikeOptimizer* like_optimizer(const std::string& word) {
+  const auto* found = std::find_if(like_optimizers.begin(), like_optimizers.end(),
+                                   [&](const LikeOptimizer& l) { return word.ends_with(l.name); });
+  return found == like_optimizers.end() ? nullptr : found;
+}
+
+bool is_optimizer(const std::string& word) {
+  return is_said(word, "adam") || parse<Optimizer>(word).has_value() || like_optimizer(word) != nullptr;
+}
 
 std::string unknown_optimizer(const std::string& said) {
   const std::vector<std::string> all = format_words(said);
@@ -180,6 +199,25 @@ void note_unstated_format(const TrainingRow& row, const Plan& plan, Assumptions&
                     ? fmt::format("products in {}: the row does not state the precision", plan.precision.name())
                     : fmt::format("products in {}: the precision {} names no number format", plan.precision.name(),
                                   in_quotes(row.precision)));
+}
+
+void use_like_optimizer(const std::string& said, Plan& plan, Assumptions& assumed) {
+  for (const std::string& word : format_words(said))
+    if (const LikeOptimizer* l = like_optimizer(word)) {
+      plan.optimizer = l->like;
+      assumed.note(fmt::format("the states of {}, as many as those of {}", name(l->like), in_quotes(said)));
+    }
+}
+
+/// "bf16 moments" of an optimizer's own text; one that is "precision-aware" (Megatron-Core) has narrow ones.
+void use_moments(const std::string& said, Plan& plan, Assumptions& assumed) {
+  const Words words(said);
+  const bool aware = words.affirms("precision aware");
+  if (!aware && !words.affirms_any({"moments", "states"})) return;
+  const std::string format = narrowest(named_formats(said), true, 0);
+  if (!format.empty()) plan.state_precision = *dtype(format);
+  if (aware && format.empty())
+    assumed.weigh("moments in fp32: the row does not state those of the precision-aware optimizer");
 }
 
 }  // namespace
@@ -206,7 +244,7 @@ void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& pla
   note_unstated_format(row, plan, assumed);
 }
 
-void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
+void use_states(const TrainingRow& row, const Stack& stack, Plan& plan, Assumptions& assumed) {
   const std::string text = in_own_names(row.precision), notes = lower(row.notes);
   const bool pure = is_said(text, "optimizer states") || is_said(text, "pure bf16") || is_said(text, "adamw states");
   if (pure) {
@@ -226,6 +264,8 @@ void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
                                     {"sgd", Optimizer::sgd},
                                     {"muon", Optimizer::muon}})
     if (is_said(optimizer, word)) plan.optimizer = which;
+  use_like_optimizer(row.optimizer, plan, assumed);
+  use_moments(row.optimizer, plan, assumed);
 }
 
 }  // namespace llmcalc

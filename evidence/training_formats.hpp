@@ -17,7 +17,7 @@ std::string unknown_formats(const TrainingRow& row);
 void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan, Assumptions& assumed);
 
 /// The optimizer, and the formats of gradients and its states. Megatron-LM accumulates gradients of fp16 in fp16, and
-/// of bf16 in fp32.
-void use_states(const TrainingRow& row, const Stack& stack, Plan& plan);
+/// of bf16 in fp32. An optimizer that no plan has is one with as many states, if its work is alike: LAMB, not Shampoo.
+void use_states(const TrainingRow& row, const Stack& stack, Plan& plan, Assumptions& assumed);
 
 }  // namespace llmcalc

@@ -23,17 +23,41 @@ std::optional<Count> size_under(const RowObject& o, std::initializer_list<std::s
   return size;
 }
 
+std::optional<Count> positive_under(const RowObject& o, std::initializer_list<std::string_view> keys) {
+  std::optional<Count> size;
+  for (const std::string_view key : keys)
+    if (const auto said = o.positive(key); said && !size) size = said;
+  return size;
+}
+
+/// How many first layers are dense; some rows list them: [0, 1, 2] are three. Another list is not counted, but told.
+void read_dense_layers(const RowObject& o, MoeRow& moe) {
+  const std::string said = o.said("dense_layers");
+  if (!said.starts_with('[')) {
+    moe.dense_layers = size_under(o, {"dense_layers", "first_dense_layers", "first_k_dense_replace"});
+    return;
+  }
+  std::string first = "[";
+  for (Count i = 0; first.size() <= said.size(); ++i) {
+    first += fmt::format("{}{}", i == 0 ? "" : ",", i);
+    if (first + "]" == said) moe.dense_layers = i + 1;
+  }
+  if (!moe.dense_layers) moe.dense_said = said;
+}
+
+/// Under the keys of rows of training, of inference or of a config.json. "moe": false and {} are a dense model.
 std::optional<MoeRow> read_moe(const RowObject& model) {
-  if (!model.has("moe")) return std::nullopt;
+  if (model.said("moe").empty()) return std::nullopt;
   const RowObject o = model.object("moe");
   MoeRow moe;
-  moe.experts = needed(o, "experts");
-  moe.top_k = o.positive("top_k");
-  moe.expert_ffn = o.positive("expert_ffn");
-  moe.shared_experts = o.count("shared_experts");
+  const auto experts = size_under(o, {"experts", "num_experts", "n_routed_experts", "num_local_experts"});
+  moe.experts = experts.value_or(0) > 0 ? *experts : needed(o, "experts");
+  moe.top_k = positive_under(o, {"top_k", "experts_per_token", "num_experts_per_tok"});
+  moe.expert_ffn = positive_under(o, {"expert_ffn", "moe_ffn", "moe_intermediate_size"});
+  moe.shared_experts = size_under(o, {"shared_experts", "n_shared_experts"});
   moe.shared_ffn = size_under(o, {"shared_ffn", "shared_expert_ffn"});
-  moe.dense_layers = o.count("dense_layers");
-  moe.every = o.positive("every");
+  read_dense_layers(o, moe);
+  moe.every = positive_under(o, {"every", "moe_every"});
   moe.capacity_factor = o.quantity("capacity_factor");
   o.finish();
   return moe;

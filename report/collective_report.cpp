@@ -7,6 +7,7 @@
 #include "calc/collective.hpp"
 #include "calc/roofline.hpp"
 #include "presets/training_estimator.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -123,7 +124,8 @@ Report collective_report(const CollectiveQuestion& q) {
         fmt::format("{} states no link that joins {} devices; give --bandwidth", q.hardware->name, q.ranks));
   Report report;
   report.command = "collective";
-  report.title = fmt::format("{} of {} over {} ranks", name(o), human_text(q.bytes.value, Unit::bytes), q.ranks);
+  report.title =
+      fmt::format("{} of {} over {}", name(o), human_text(q.bytes.value, Unit::bytes), counted(q.ranks, "rank"));
   if (q.hardware) report.hardware = {{"name", q.hardware->name}, {"source", q.hardware->source}};
   report.inputs = inputs(o, q);
   report.conventions = {{"bytes",

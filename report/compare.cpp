@@ -17,6 +17,9 @@ namespace {
 
 using explain::Definition;
 
+/// What the keys of an interval's ends have.
+constexpr std::array<std::string_view, 2> ends{"_low", "_high"};
+
 /// The value at a dotted path; null where there is none.
 const json::Value* at(const json::Value& v, std::string_view path) {
   const std::size_t dot = path.find('.');
@@ -33,7 +36,7 @@ std::optional<double> number_at(const json::Value& v, std::string_view path) {
 /// Whether a number is a share of one, which reports tell in percent: utilisation, changes of the step.
 bool is_share(const Definition& d) {
   const std::string_view key = d.path.substr(d.path.find('.') + 1);
-  return d.section() == "utilization" || d.section() == "sensitivity" || key.starts_with("mfu") ||
+  return d.section() == "utilization" || d.section().ends_with("sensitivity") || key.starts_with("mfu") ||
          key.starts_with("hfu") || key == "goodput";
 }
 
@@ -165,26 +168,35 @@ void check_sides(const std::vector<Side>& sides) {
   }
 }
 
+/// The ends of an estimate's interval, which change as the estimate does.
+bool is_interval_end(const Definition& d) {
+  return std::any_of(ends.begin(), ends.end(), [&](const auto& e) { return d.path.find(e) != std::string_view::npos; });
+}
+
 /// Whether a quantity stands in text, too: not the same number in other words.
 bool is_shown(const Definition& d) {
-  return d.section() != "utilization" && d.path.find(".bound_") == std::string_view::npos &&
+  return d.section() != "utilization" && !is_interval_end(d) && d.path.find(".bound_") == std::string_view::npos &&
          d.path.find(".limited_s.") == std::string_view::npos && !d.path.ends_with("total_bytes");
 }
 
-/// One line per quantity in which `b` differs from `a`.
+/// One line per quantity in which `b` differs from `a`; what would change them stands last.
 void add_differences(Grid& g, const Side& a, const Side& b) {
+  std::vector<std::vector<std::string>> sensitivities;
   for (const Definition& d : explain::definitions()) {
     const std::optional<double> x = number_at(a.report, d.path), y = number_at(b.report, d.path);
     if ((!x && !y) || x == y) continue;
     const auto shown = [&](const std::optional<double>& v) { return v ? value_text(d, *v) : "-"; };
     const std::string why = because(d, a.report, b.report);
-    if (is_shown(d)) g.rows.push_back({std::string(d.title), shown(x), shown(y), x && y ? by(*x, *y) : ""});
+    if (is_shown(d))
+      (d.section().ends_with("sensitivity") ? sensitivities : g.rows)
+          .push_back({std::string(d.title), shown(x), shown(y), x && y ? by(*x, *y) : ""});
     json::Value row{{"quantity", d.path}};
     if (x) row["a"] = *x;
     if (y) row["b"] = *y;
     if (!why.empty()) row["because"] = why;
     g.json.push_back(std::move(row));
   }
+  g.rows.insert(g.rows.end(), sensitivities.begin(), sensitivities.end());
 }
 
 /// The interval of a report's step once another step on its machine was measured; nothing where it had none.
@@ -220,6 +232,28 @@ void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
   r.notes.push_back(std::move(sentence));
 }
 
+/// What a report is asked for, by its command: the verdict of a comparison.
+struct Answer {
+  std::string_view path, less, more;
+};
+constexpr std::array answers{
+    Answer{"step.time_s", "less time per step", "more time per step"},
+    Answer{"decode.time_per_token_s", "less time per token", "more time per token"},
+    Answer{"end_to_end.ttft_s", "less time to the first token", "more time to the first token"},
+    Answer{"memory.peak_bytes", "less memory", "more memory"}};
+
+/// "b.json: 24.0 % less time per token, 4.3 % less time to the first token"; empty: none of them differs.
+std::string verdict_of(const Side& a, const Side& b) {
+  std::string text;
+  for (const Answer& of : answers) {
+    const auto x = number_at(a.report, of.path), y = number_at(b.report, of.path);
+    if (!x || !y || *x == 0 || *x == *y) continue;
+    text += fmt::format("{}{:.1f} % {}", text.empty() ? b.name + ": " : ", ", 100 * std::abs(*y / *x - 1),
+                        *y < *x ? of.less : of.more);
+  }
+  return text;
+}
+
 void add_sentences(Report& r, const Side& a, const Side& b) {
   for (const Definition& d : explain::definitions())
     if (const std::string why = because(d, a.report, b.report); is_shown(d) && !why.empty())
@@ -251,6 +285,7 @@ Report compare(const std::vector<Side>& reports) {
     const std::string who = subject(a.report) == subject(b.report)
                                 ? subject(a.report)
                                 : fmt::format("{} and {}", subject(a.report), subject(b.report));
+    if (const std::string answer = verdict_of(a, b); !answer.empty()) r.verdict.push_back({"", answer, false});
     r.verdict.push_back({"", fmt::format("{}: {}", who, inputs.empty() ? "the same options" : inputs), false});
     if (g.rows.empty()) r.verdict.push_back({"", fmt::format("{} equals {}", b.name, a.name), false});
     add_sentences(r, a, b);

@@ -1,5 +1,7 @@
 #include "report/options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -22,7 +24,18 @@ using namespace option_fields;
 
 // ---- Fields of their own kind
 
-constexpr Field device{[](Request& r, Text text, Text) { r.hardware = load_hardware(std::string(text)); },
+/// One device; several names are for searches, which split them before.
+HardwareCard one_device(const std::string& said) {
+  if (const std::size_t comma = said.find(',');
+      comma != std::string::npos && find_builtin(builtin_hardware(), said.substr(0, comma)) != nullptr)
+    throw InputError(
+        fmt::format("--hardware {}: one device is asked here; 'llmcalc plan train' and 'llmcalc plan serve' "
+                    "compare several",
+                    said));
+  return load_hardware(said);
+}
+
+constexpr Field device{[](Request& r, Text text, Text) { r.hardware = one_device(std::string(text)); },
                        [](const Request&) { return json::Value(); }};
 constexpr Field all_gpus{value<&Request::gpus, parse_positive>.read,
                          [](const Request& r) { return json::Value(devices(r.layout)); }};

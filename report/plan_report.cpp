@@ -60,7 +60,12 @@ json::Value plan_json(const Planned& p, const std::string& why, const std::strin
 }
 
 Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all, const char* key, const char* title) {
-  Grid g{.key = key, .title = title, .columns = {"plan", "how", "step", "MFU", "peak"}, .left = 2, .rows = {}};
+  Grid g{.key = key,
+         .title = title,
+         .columns = {"plan", "how", "step", "MFU", "peak"},
+         .left = 2,
+         .spare = {"MFU"},
+         .rows = {}};
   if (has_process_estimate(r)) g.columns.push_back("process");
   if (space.gpus.size() > 1) g.columns.push_back("GPUs");
   std::optional<Planned> best;

@@ -67,6 +67,7 @@ struct Grid {
   std::vector<std::string> columns;    ///< none: the table stands in JSON alone
   std::size_t left = 1;                ///< number of left-aligned columns; the others are right-aligned
   std::optional<std::size_t> exact{};  ///< the column that only --exact shows
+  std::vector<std::string> spare{};    ///< right-aligned columns that a narrow screen leaves out first
   std::vector<std::vector<std::string>> rows;
   json::Value json = json::Value::array();  ///< the same rows with exact numbers
 

@@ -40,6 +40,8 @@ constexpr std::array tables{
     Table{"ops", "operators of a training micro-batch, one layer of each kind, one GPU"},
     Table{"prefill_ops", "the same of a prompt"},
     Table{"decode_ops", "the same of a decode step"},
+    Table{"groups", "tensors of a checkpoint by group: number, formats, bytes"},
+    Table{"not_recognised", "tensors of a checkpoint whose names tell no group"},
     Table{"models", "presets of models"},
     Table{"software", "profiles of software"},
     Table{"devices", "presets of hardware"},
@@ -77,6 +79,7 @@ constexpr std::array objects{
     Table{"layout", "ranks of every kind of parallelism, the schedule, micro-batches per replica"},
     Table{"conventions", "what is counted and what is left out, in words"},
     Table{"diagnosis", "what a log says: its kind, and the numbers that are no term of a device's memory"},
+    Table{"checkpoint", "tensors and bytes of a checkpoint"},
     Table{"link", "the link of a collective"},
     Table{"reached_link", "what collectives reach of it in published training runs"},
     Table{"machine", "the machine that was measured"},
@@ -162,7 +165,10 @@ void add_inputs(Value& schema) {
     const bool by_component = o.flag == "--weight-precision" || o.flag == "--base-precision";
     Value& option = inputs["properties"][o.key()] = by_component ? formats() : scalar();
     option["description"] = fmt::format("{}: {}", o.flag, o.help);
+    if (o.key() == "weight_precision") option["type"].push_back("object");  // a format of each component
   }
+  inputs["properties"]["files"] = {{"type", {"array", "string"}}, {"description", "the files that were read"}};
+  inputs["properties"]["keys"] = described("object", "show: what a GGUF file says of its model");
   inputs["additionalProperties"] = scalar();  // the options of a command alone
 }
 

@@ -78,9 +78,9 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
 std::vector<Finding> no_room_findings(const Request& r, const ServingEngine& e) {
   const std::vector<std::string> helps = what_helps(r);
   return {{"fits", why_no_room(r, e), true},
-          {"helps", helps.empty()
-                        ? "no single option; several together, or another device"
-                        : fmt::format("{}: each makes a request fit, and no more is meant", fmt::join(helps, "; "))}};
+          {"helps", helps.empty() ? "no single option; several together, or another device"
+                                  : fmt::format("{}: {} makes a request fit", fmt::join(helps, "; "),
+                                                helps.size() == 1 ? "it" : "each of them")}};
 }
 
 Report refused_serving_report(const Request& r, const ServingEngine& e) {

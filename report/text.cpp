@@ -166,10 +166,16 @@ std::string in_bold(const std::string& lines, const Screen& screen) {
 std::string grid_text(const Grid& grid, const Screen& screen) {
   Grid g = grid.shown(screen.exact);
   Sizes w = sizes(g, screen.columns);
-  for (; total(w) > screen.columns && g.left > 1; w = sizes(g, screen.columns)) {
-    g.title += fmt::format("{}{} on a wider screen", g.title.empty() ? "" : "; ", g.columns[g.left - 1]);
-    g.drop(--g.left);
-  }
+  const auto leave_out = [&](std::size_t column) {
+    g.title += fmt::format("{}{} on a wider screen", g.title.empty() ? "" : "; ", g.columns[column]);
+    g.drop(column);
+    w = sizes(g, screen.columns);
+  };
+  for (const std::string& spare : g.spare)
+    if (const auto at = std::find(g.columns.begin(), g.columns.end(), spare);
+        total(w) > screen.columns && at != g.columns.end())
+      leave_out(static_cast<std::size_t>(at - g.columns.begin()));
+  while (total(w) > screen.columns && g.left > 1) leave_out(--g.left);
   std::string out =
       heading(g.title, screen) + painted(row_text(g.columns, g.left, w), fmt::emphasis::underline, screen);
   for (const Cells& row : g.rows)

@@ -171,6 +171,20 @@ Space with_value(const Space& space, const LargestQuestion& q, Count value) {
   return s;
 }
 
+Count value_of(const Space& s, const LargestQuestion& q) {
+  switch (q.of) {
+    case Largest::batch:
+      return s.plan.global_batch;
+    case Largest::sequence:
+      return s.plan.seq;
+    case Largest::micro_batch:
+      return s.plan.micro_batch;
+    case Largest::layers:
+      return s.arch.layers;
+  }
+  return 0;
+}
+
 LargestFound largest(const Space& space, const LargestQuestion& q, const Searching& searching) {
   return Trial(space, q, searching).run();
 }

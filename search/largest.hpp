@@ -22,6 +22,8 @@ struct LargestQuestion {
 };
 /// The space with so much of it.
 Space with_value(const Space& space, const LargestQuestion& q, Count value);
+/// How much of it the space has.
+Count value_of(const Space& space, const LargestQuestion& q);
 
 /// The model with another number of layers: the first of its own, then such as repeat the shortest period of the kinds
 /// of the second half of its own (dense layers before those with experts stay where they are).

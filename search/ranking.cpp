@@ -17,9 +17,19 @@ bool covers(const Found& a, const Found& b) {
   return a.peak <= b.peak && a.step <= b.step;
 }
 
+/// Whether two plans differ only in how many layers they would run again, of which their chunks have fewer.
+bool is_same_run(const Found& a, const Found& b) {
+  Candidate c = a.candidate;
+  c.block = b.candidate.block;
+  return c == b.candidate && a.step == b.step && a.peak == b.peak && a.value == b.value;
+}
+
 }  // namespace
 
 void Best::add(const Found& f) {
+  const auto same = std::find_if(list_.begin(), list_.end(), [&](const Found& other) { return is_same_run(f, other); });
+  if (same != list_.end() && !is_better(f, *same)) return;
+  if (same != list_.end()) list_.erase(same);
   if (most_ == 0 || (list_.size() == most_ && !is_better(f, list_.back()))) return;
   list_.insert(std::upper_bound(list_.begin(), list_.end(), f, is_better), f);
   if (list_.size() > most_) list_.pop_back();

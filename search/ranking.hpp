@@ -17,7 +17,8 @@ struct Found {
   constexpr bool operator==(const Found&) const = default;
 };
 
-/// The best `most` plans by value; of equal ones those with less memory, then less time, then the simpler.
+/// The best `most` plans by value; of equal ones those with less memory, then less time, then the simpler. Plans that
+/// run the same layers again are one.
 class Best {
  public:
   explicit Best(std::size_t most) : most_(most) { list_.reserve(most + 1); }

@@ -23,7 +23,12 @@ namespace {
 /// The progress of all threads together.
 class SearchProgress {
  public:
-  explicit SearchProgress(std::size_t threads, std::string what = "") : what_(std::move(what)), done_(threads) {}
+  /// `line`: of a question that several searches answer; null: a line of its own.
+  SearchProgress(std::size_t threads, std::string what, ProgressLine* line)
+      : what_(std::move(what)), done_(threads), of_many_(line != nullptr) {
+    line_ = of_many_ ? line : &own_.emplace("searching");
+    line_->show(what_ + "searching");
+  }
   void show(std::size_t thread, double done, const Found* best) {
     const std::lock_guard lock(mutex_);
     done_[thread] = done;
@@ -32,16 +37,26 @@ class SearchProgress {
     if (best != nullptr && (step_.value == 0 || best->step < step_)) step_ = best->step;
     const std::string found =
         step_.value == 0 ? "nothing fits yet" : "best " + human_text(Quantity(step_.value), Unit::seconds);
-    line_.show(fmt::format("{}{:.0f} % searched, {}{}", what_, 100 * all, found, left_text(line_.seconds(), all)));
+    line_->show(fmt::format("{}{:.0f} % searched, {}{}", what_, 100 * all, found, left(all)));
   }
-  double seconds() const { return line_.seconds(); }
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
  private:
+  /// The first keys are tried before they are ordered, and tell nothing of the time that all take; neither does one of
+  /// several searches.
+  std::string left(double done) const {
+    constexpr double least_share = 0.02;
+    return of_many_ || done < least_share ? "" : left_text(seconds(), done);
+  }
+
   std::mutex mutex_;
   std::string what_;
   std::vector<double> done_;
   Seconds step_;
-  ProgressLine line_{"searching"};
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::optional<ProgressLine> own_;
+  ProgressLine* line_ = nullptr;
+  bool of_many_;
 };
 
 /// Plans by the bytes that they put on the host, the fewest first.
@@ -49,13 +64,13 @@ constexpr std::array offloads{"optimizer", "activations", "optimizer,activations
 
 }  // namespace
 
-SearchResult search_on_all_cores(const Space& space, const std::string& what, Until until,
-                                 std::optional<double> limit) {
+SearchResult search_on_all_cores(const Space& space, const std::string& what, Until until, std::optional<double> limit,
+                                 ProgressLine* line) {
   const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
   const std::atomic<bool>& stop = stop_flag();
   std::atomic<bool> enough = false;
   std::vector<SearchResult> parts(threads);
-  SearchProgress progress(threads, what);
+  SearchProgress progress(threads, what, line);
   std::vector<std::jthread> running;
   for (std::size_t i = 0; i < threads; ++i)
     running.emplace_back([&, i] {
@@ -89,10 +104,10 @@ void ask_with_offload(Request& r, Space& space,
   space.offload_tried = true;
 }
 
-SearchResult search_with_offload(Request& r, Space& space, const std::string& what, Until until) {
+SearchResult search_with_offload(Request& r, Space& space, const std::string& what, Until until, ProgressLine* line) {
   std::optional<SearchResult> first, answer;
   ask_with_offload(r, space, [&](const Space& one, const std::string& how) {
-    SearchResult found = search_on_all_cores(one, what + how, until);
+    SearchResult found = search_on_all_cores(one, what + how, until, std::nullopt, line);
     const bool ends = found.stopped || !found.best.empty();
     if (ends)
       answer = std::move(found);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "cli/progress_line.hpp"
 #include "report/request.hpp"
 #include "search/search.hpp"
 
@@ -12,9 +13,10 @@ namespace llmcalc {
 /// When a search may end: with all plans compared, or at the first that fits.
 enum class Until : std::uint8_t { all, fit };
 
-/// `what` begins the progress line: "8 GPUs, ". `limit`: seconds after which it stops.
+/// `what` begins the progress line: "8 GPUs, ". `limit`: seconds after which it stops. `line`: of a question that
+/// several searches answer; null: a line of its own.
 SearchResult search_on_all_cores(const Space& space, const std::string& what = "", Until until = Until::all,
-                                 std::optional<double> limit = {});
+                                 std::optional<double> limit = {}, ProgressLine* line = nullptr);
 
 /// Asks a question of a space; where no plan is an answer, again with the least offload to the host with which one is.
 /// `ask` says whether it has its answer, `how` being "with --offload optimizer, " or empty. The request and the space
@@ -23,7 +25,8 @@ void ask_with_offload(Request& r, Space& space,
                       const std::function<bool(const Space& space, const std::string& how)>& ask);
 
 /// The plans of a space, so.
-SearchResult search_with_offload(Request& r, Space& space, const std::string& what = "", Until until = Until::all);
+SearchResult search_with_offload(Request& r, Space& space, const std::string& what = "", Until until = Until::all,
+                                 ProgressLine* line = nullptr);
 
 /// The fewest GPUs above those of the space, of twice, four times ... as many, on which some plan fits, with offload
 /// where nothing else does; absent where a few seconds do not find them.

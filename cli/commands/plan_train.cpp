@@ -160,6 +160,18 @@ PlanAnswer plan_deadline(Request r, const std::optional<Request>& measured, cons
   return finish(report, r, found, measured, arguments);
 }
 
+/// "for the largest sequence: 8,388,608, "
+std::string trying(Largest of, Count value) {
+  return fmt::format("for the largest {}: {}, ", name(of), grouped_digits(fmt::format("{}", value)));
+}
+
+/// The plan that was found to hold the largest value; none where nothing did.
+std::vector<Found> plan_of_largest(const LargestFound& most) {
+  for (const TriedValue& t : most.tried)
+    if (t.plan && t.value == most.value) return {*t.plan};
+  return {};
+}
+
 /// The most of something that fits, and the best plans that hold it.
 PlanAnswer plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
   for (const char* other : {"--max-gpus", "--deadline"})
@@ -168,14 +180,17 @@ PlanAnswer plan_largest(Request r, const std::optional<Request>& measured, const
   const LargestQuestion q = largest_question(r, arguments.text("--largest"));
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   require_possible(r, space);
+  std::optional<ProgressLine> line("searching");
   const LargestFound most = largest(space, q, [&](Space one) {
     Request trial = r;
-    return search_with_offload(trial, one, fmt::format("for the largest {}, ", name(q.of)), Until::fit);
+    return search_with_offload(trial, one, trying(q.of, value_of(one, q)), Until::fit, &*line);
   });
+  line.reset();
   if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(r, space));
   Request at = with_largest(r, space, q, most);
   Space there = most.value ? with_value(space, q, *most.value) : space;
-  const SearchResult found = search_with_offload(at, there);
+  SearchResult found = search_with_offload(at, there);
+  if (found.best.empty() && most.stopped) found.best = plan_of_largest(most);
   space.plan.offload = there.plan.offload;
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
   add_largest(report, space, q, most, found.best.empty() ? nullptr : &found.best[0].candidate);

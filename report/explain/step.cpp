@@ -8,6 +8,7 @@
 #include "report/explain/pipeline.hpp"
 #include "report/explain/ring.hpp"
 #include "report/explain/sum.hpp"
+#include "report/sections.hpp"
 #include "report/software.hpp"
 
 namespace llmcalc::explain {
@@ -18,13 +19,14 @@ using S = const Setting&;
 /// The parts of a step add up to it; those without one of them.
 Formula sum_of_parts(S s, std::string_view without = "") {
   Formula f;
-  for (const std::string_view name : part_names) {
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const std::string_view name = part_names[i];
     if (name == without) continue;
     const std::string path = fmt::format("step.breakdown_s.{}", name);
     const std::string symbol = fmt::format("t_{}", name);
     if (s.number(path) == "0" || (s.row("step.time_s") != nullptr && s.row(path) == nullptr)) continue;
     f.expression += (f.expression.empty() ? "" : " + ") + symbol;
-    f.own.push_back({symbol, fmt::format("the part of {}, s", name), s.number(path)});
+    f.own.push_back({symbol, fmt::format("{}, s", part_label(static_cast<Part>(i))), s.number(path)});
   }
   return f;
 }

@@ -120,3 +120,17 @@ TEST_CASE("weights of training are named in the format that they are held in", "
   CHECK(r.out.find("precision bf16 and fp8") != std::string::npos);
   CHECK(r.out.find("weight_precision") == std::string::npos);
 }
+
+TEST_CASE("a comparison says first what its reports were asked for", "[compare][cli]") {
+  const test::Ran r =
+      test::llmcalc("compare --of 'infer llama-3.1-8b --hardware h100 --software vllm' --vs '--weight-precision fp8'");
+  REQUIRE(r.code == 0);
+  const std::string verdict = r.out.substr(0, r.out.find('\n'));
+  CHECK(verdict.find("--weight-precision fp8: ") == 0);
+  CHECK(verdict.find(" % less time per token") != std::string::npos);
+  CHECK(r.out.find("of 9 in 10 cases") == std::string::npos);
+  const std::size_t token = r.out.find("time of one"), tenth = r.out.find("change of a");
+  REQUIRE(tenth != std::string::npos);
+  CHECK(token < tenth);
+  CHECK(r.out.find(" %", tenth) != std::string::npos);  // a share, as in the comparison of steps
+}

@@ -5,6 +5,7 @@
 #include "report/schema.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/presets/checkpoint_writer.hpp"
 
 using namespace llmcalc;
 
@@ -61,6 +62,8 @@ const char* const commands[] = {
     "train llama-3.1-8b --hardware h100 --measured-tokens-per-s 10k --efficiency 0.5",
     "infer llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096 --ops",
     "infer gpt2 --hardware h100 --no-kv-cache",
+    "infer llama-3.1-8b --hardware h100 --precision fp8",
+    "infer deepseek-v4-flash --hardware b200 --tp 8",
     "infer llama-3.1-70b --hardware h200 --target '50 tokens/s'",
     "infer llama-3.1-8b --hardware rtx-4090 --batch 4 --target 'TTFT 0.1 s'",
     "infer llama-3.1-8b --hardware h100 --target '20 ms'",
@@ -103,6 +106,12 @@ TEST_CASE("every report is what the JSON Schema says, and holds no null", "[cont
   std::vector<std::string> all(std::begin(commands), std::end(commands));
   all.push_back("calibrate --from evidence/operators/rtx-pro-6000/llama-3.1-8b --out " + test::scratch() +
                 "/tables.json");
+  const test::CheckpointFolder folder;
+  const test::LlamaSizes tiny{.d = 256, .layers = 2, .vocabulary = 512, .heads = 4, .kv = 2, .head_dim = 64, .ff = 512};
+  const auto format = [](const std::string& name, Count) { return name == "attn_v" ? "Q6_K" : "Q4_K"; };
+  const std::string gguf = write_gguf(folder, "m.gguf", llama_keys(tiny), gguf_llama(tiny, format));
+  all.push_back("show " + gguf);
+  all.push_back("infer " + gguf + " --hardware h100");
   for (const std::string& command : all) {
     CAPTURE(command);
     const json::Value report = test::ask(command);

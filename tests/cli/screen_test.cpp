@@ -228,3 +228,16 @@ TEST_CASE("a grid that is too wide breaks headings first, then the words of its 
         "  name                 n\n  a-name-of-twenty-five-columns\n                       7\n  short                "
         "8\n");
 }
+
+TEST_CASE("a grid that is too wide leaves out its spare columns before what tells rows apart", "[screen]") {
+  const Grid g{.key = "",
+               .title = "plans",
+               .columns = {"plan", "how", "step", "MFU"},
+               .left = 2,
+               .spare = {"MFU"},
+               .rows = {{"a plan of many words", "recompute some layers", "12.98 ms", "6.8 %"}}};
+  CHECK_THAT(grid_text(g, {.columns = 80}), Contains("MFU") && Contains("how"));
+  const std::string narrow = grid_text(g, {.columns = 47});
+  CHECK_THAT(narrow, Contains("plans; MFU on a wider screen"));
+  CHECK_THAT(narrow, Contains("how") && !Contains("6.8 %"));
+}

@@ -194,7 +194,7 @@ TEST_CASE("a server without room says which limit and what would help", "[serve]
   CHECK(r.code == 0);
   CHECK(has(r.out, "fits   no: weights of 131.4 GiB"));
   CHECK(has(r.out, "helps  --tp 2"));
-  CHECK(has(r.out, "and no more is meant"));
+  CHECK(has(r.out, "makes a request fit"));
   CHECK(test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1 --require-fit").code == 1);
   CHECK(has(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1 --weight-precision bf16").out, "experts=mxfp4"));
 }

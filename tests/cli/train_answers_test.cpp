@@ -144,12 +144,11 @@ TEST_CASE("shares are compared in percent", "[cli]") {
   for (std::size_t at = 0, end = 0; at < out.size(); at = end + 1) {
     end = std::min(out.find('\n', at), out.size());
     const std::string line = out.substr(at, end - at);
-    if (line.find("MFU of 9 in 10") == std::string::npos && line.find("change of the step") == std::string::npos)
-      continue;
+    if (!line.starts_with("  MFU") && line.find("change of the step") == std::string::npos) continue;
     INFO(line);
     CHECK(std::count(line.begin(), line.end(), '%') >= 2);
   }
-  CHECK_THAT(out, Contains("MFU of 9 in 10 cases"));
+  CHECK_THAT(out, Contains("change of the step"));
 }
 
 TEST_CASE("a formula with long numbers is broken behind its operators", "[cli]") {

@@ -13,6 +13,7 @@ TEST_CASE("a kernel of attention is told by whole words", "[attention-words]") {
   using K = AttentionKernel;
   for (const auto& [text, kernel] : {std::pair{"FlashAttention 1.0.8", K::flash_1},
                                      {"memory-efficient attention (xformers)", K::flash_1},
+                                     {"mem-efficient", K::flash_1},
                                      {"flash-attention 2", K::flash_2},
                                      {"FA2", K::flash_2},
                                      {"FlashAttention v1", K::flash_1},
@@ -40,6 +41,10 @@ TEST_CASE("a kernel of attention is told by whole words", "[attention-words]") {
     CHECK(a.kernel == kernel);
     CHECK(a.stated);
     CHECK(a.assumed == "");
+  }
+  for (const char* fused : {"fused", "fused attention"}) {
+    CHECK(attention_called(fused).kernel == K::vendor);
+    CHECK_THAT(attention_called(fused).assumed, Catch::StartsWith("attention by the vendor's flash kernel"));
   }
   CHECK_FALSE(attention_called("").stated);
   CHECK_FALSE(attention_called("not stated").stated);

@@ -127,6 +127,17 @@ constexpr Meant meant[] = {
     {"NVIDIA A100 80G PCIe", 0, "a100-pcie-80gb"},
     {"NVIDIA A10G", 0, "a10g"},
     {"NVIDIA H100 Hopper", 0, "h100-sxm-80gb"},
+    {"8xH100", 0, "h100-sxm-80gb"},
+    {"H100 x8", 0, "h100-sxm-80gb"},
+    {"h100x8", 0, "h100-sxm-80gb"},
+    {"RTX 3090 x2", 0, "rtx-3090"},
+    {"NVIDIA H100 Tensor Core GPU", 0, "h100-sxm-80gb"},
+    {"GB200-NVL4", 0, "gb200"},
+    {"v5p-128", 0, "tpu-v5p"},
+    {"v5p", 0, "tpu-v5p"},
+    {"v5e-256", 0, "tpu-v5e"},
+    {"v6e-256", 0, "tpu-v6e"},
+    {"v4-128", 0, "tpu-v4"},
 };
 
 }  // namespace

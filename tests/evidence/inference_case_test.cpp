@@ -300,9 +300,9 @@ TEST_CASE("a format that stands for another is told, and tables call it by its o
   const auto read = [](const char* said) { return formats_of(said, "fp16", "fp16", dtypes::bf16); };
   const auto mlp = [](const FormatsSaid& f) { return std::string(f.weights[Component::mlp].name()); };
   for (const auto& [said, format, name] : {std::tuple{"4bit", "int4", "4-bit"},
-                                           {"HQQ 4-bit", "int4", "4-bit"},
+                                           {"HQQ 4-bit", "q4_0", "hqq 4-bit"},
                                            {"1.58bit", "tq1_0", "1.58-bit"},
-                                           {"bitsandbytes 8bit", "int8-row", "8-bit"},
+                                           {"8bit", "int8-row", "8-bit"},
                                            {"Q4_K_M (4.85 bpw)", "q4_1", "q4_k_m"},
                                            {"EXL2 2.5 bpw", "q2_k", "exl2 2.5 bpw"},
                                            {"int4 g64 (4.5 bpw)", "q4_0", "int4 g64"}}) {

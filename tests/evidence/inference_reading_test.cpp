@@ -6,6 +6,7 @@
 #include "evidence/inference_case.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/inference_times.hpp"
+#include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 
@@ -33,7 +34,7 @@ double seconds_of(const InferenceCase& c, const Figure& f) {
 /// A row of one object of requests and one of measurements, on one L40S.
 InferenceRow row_of(const std::string& engine, const std::string& batch, const std::string& measured) {
   return read_measurements(R"([{"id": "i", "source": {"title": "s"}, "model": {"arch": {"layers": 32, "hidden": 4096,
-    "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256}}, "quantization": {"weights": "bf16", "kv": "fp16"},
+    "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256, "gated_mlp": true, "tied_embeddings": false}}, "quantization": {"weights": "bf16", "kv": "fp16"},
     "hardware": {"accelerator": "NVIDIA L40S", "count": 1}, "engine": ")" +
                                engine + R"(", "batch": )" + batch + R"(, "measured": )" + measured + "}]",
                            "f")
@@ -48,72 +49,13 @@ double memory_of(const InferenceRow& row) {
 
 }  // namespace
 
-TEST_CASE("formats of weights are told by all their names", "[inference-reading]") {
-  const auto format = [](const char* weights) { return formats_of(weights, "bf16", "bf16", dtypes::bf16); };
-  for (const auto& [said, name] : {std::pair{"bfloat16", "bf16"},
-                                   {"float16", "fp16"},
-                                   {"half", "fp16"},
-                                   {"none", "bf16"},
-                                   {"unquantized", "bf16"},
-                                   {"16-bit", "bf16"},
-                                   {"q4f16_1", "int4-g32"},
-                                   {"FP4", "nvfp4"},
-                                   {"Q8", "q8_0"},
-                                   {"Q4-K-M", "q4_1"},
-                                   {"W4A8 (fp8 act)", "int4"},
-                                   {"W8A8 (fp8)", "fp8"},
-                                   {"W8A16", "int8-row"},
-                                   {"e4m3", "fp8"},
-                                   {"IQ3_M", "iq3_s"},
-                                   {"int3", "gptq-3bit"},
-                                   {"bitsandbytes", "nf4"}}) {
-    INFO(said);
-    const FormatsSaid f = format(said);
-    REQUIRE(f.skip == "");
-    CHECK(f.weights[Component::mlp].name() == name);
-    CHECK_FALSE(f.weighty);
-  }
-  for (const char* open : {"auto", "not stated", "n/a", "", "default"}) {
-    INFO(open);
-    CHECK(format(open).skip == "");
-    CHECK(format(open).weighty);
-    CHECK(leaves_format_open(open));
-  }
-}
-
-TEST_CASE("formats of activations and of the cache are told by all their names", "[inference-reading]") {
-  const auto products = [](const char* weights, const char* said) {
-    return std::string(formats_of(weights, "", said, dtypes::bf16).precision.name());
-  };
-  CHECK(products("bf16", "bfloat16") == "bf16");
-  CHECK(products("fp16", "float16") == "fp16");
-  CHECK(products("nvfp4", "FP4") == "nvfp4");
-  CHECK(products("W8A8", "") == "int8");
-  CHECK(products("bf16", "8-bit") == "int8");
-  CHECK(products("W4A8 (fp8 act)", "not stated") == "fp8");
-  CHECK(products("bf16", "auto") == "bf16");
-  for (const char* said : {"f32", "fp32", "float32", "F32"}) {
-    INFO(said);
-    CHECK(products("q8_0", said) == "fp32");
-    CHECK_FALSE(formats_of("q8_0", "f32", said, dtypes::bf16).weighty);
-    CHECK(formats_of(said, "f32", said, dtypes::bf16).weights[Component::mlp] == dtypes::fp32);
-  }
-  const auto cache = [](const char* said) {
-    const FormatsSaid f = formats_of("bf16", said, "bf16", dtypes::bf16);
-    CHECK_FALSE(f.weighty);
-    return std::string(f.cache.name());
-  };
-  CHECK(cache("auto") == "bf16");
-  CHECK(cache("fp8_e4m3") == "fp8");
-  CHECK(cache("e5m2") == "fp8");
-  CHECK(cache("8-bit") == "int8");
-  CHECK(cache("KV8") == "int8");
-}
-
 TEST_CASE("a vocabulary that a row of inference does not state is an assumed input", "[inference-reading]") {
   InferenceRow row = llama_row();
   CHECK_FALSE(read(row).input_assumed);
   row.model.vocab = std::nullopt;
+  CHECK_FALSE(read(row).input_assumed);
+  CHECK(read(row).arch.vocabulary == 128256);  // of the preset that the row names
+  row.model.name = "a model of ours";
   CHECK(read(row).input_assumed);
 }
 
@@ -317,4 +259,98 @@ TEST_CASE("keys that are not known tell of work beside plain decoding", "[infere
   CHECK(read_measurements(file, "f").unknown_keys == std::vector<std::string>{"hardware.mtp_of_tomorrow"});
   CHECK(with(R"("enforce_eager": true)").engine.eager);
   CHECK_FALSE(with(R"("enforce_eager": false)").engine.eager);
+}
+
+TEST_CASE("an engine by the name of a trainer has the profile of an engine", "[inference-reading]") {
+  const InferenceStack usual = inference_stack(engine_name("vLLM 0.10.0", ""));
+  Count trainers = 0;
+  for (const Builtin& profile : builtin_software()) {
+    const SoftwareCard card = load_software(profile.name);
+    if (card.inference) continue;
+    ++trainers;
+    std::vector<std::string> names{std::string(profile.name)};
+    for (const std::string_view alias : profile.aliases) names.emplace_back(alias);
+    for (const std::string& name : names) {
+      INFO(name);
+      const EngineName engine = engine_name(name, "");
+      if (engine.known) continue;  // MaxText serves, too
+      CHECK(inference_stack(engine) == usual);
+    }
+  }
+  CHECK(trainers > 8);
+  CHECK(engine_name("MaxText", "").name == "jax");
+  CHECK(inference_stack(engine_name("MaxText", "")) == *load_software("jetstream").inference);
+}
+
+TEST_CASE("milliseconds per token and item of a batch are a step over its sequences", "[inference-reading]") {
+  const auto with = [](const std::string& batch) {
+    return read(row_of("vLLM 0.10.0",
+                       R"({"kind": "static", "input_len": 128, "output_len": 128, "batch": )" + batch + "}",
+                       R"({"ms_per_token_per_batch_item": 2})"));
+  };
+  CHECK(with("16").figures.at(0).value == Approx(0.032));
+  CHECK(with("1").figures.at(0).value == Approx(0.002));
+  CHECK(with("16").assumed.back() ==
+        "\"ms_per_token_per_batch_item\" counts as the time of a step over its 16 sequences");
+}
+
+TEST_CASE("kinds of requests and keys of times have more than one name", "[inference-reading]") {
+  const auto with = [](const std::string& kind, const std::string& measured) {
+    return read(row_of("vLLM 0.10.0", R"({"batch": 4, "input_len": 128, "output_len": 100, "kind": ")" + kind + R"("})",
+                       measured));
+  };
+  const std::string tpot = R"({"tpot_ms": 20})";
+  for (const char* fixed : {"single stream", "single_stream", "batch"})
+    CHECK(with(fixed, tpot).kind == BatchKind::fixed);
+  for (const char* clients : {"max_concurrency", "concurrent"})
+    CHECK(with(clients, tpot).kind == BatchKind::concurrency);
+  CHECK(with("burst", tpot).kind == BatchKind::max_inflight);
+  CHECK_THAT(with("request_rate", tpot).skip, Contains("\"request_rate\" are not known"));
+  const auto figure_of = [&](const std::string& key, double value) {
+    const InferenceCase c = with("static", "{\"" + key + "\": " + std::to_string(value) + "}");
+    REQUIRE(c.figures.size() == 1);
+    return c.figures[0];
+  };
+  CHECK(figure_of("tpot_p90_ms", 20).statistic == Statistic::p90);
+  CHECK(figure_of("ttft_p95_ms", 200).statistic == Statistic::p95);
+  CHECK(figure_of("time_per_output_token_s", 0.02).value == Approx(0.02));
+  const Figure requests = figure_of("requests_s", 2);
+  CHECK((requests.quantity == FigureKind::output_rate && requests.value == Approx(200)));  // answers of 100 tokens
+  const InferenceCase c = with("static", R"({"tok_s_per_user": 50, "tpot_ms": 20})");
+  CHECK(seconds_of(c, figure(FigureKind::user_rate)) == Approx(1 / seconds_of(c, figure(FigureKind::time_per_token))));
+}
+
+TEST_CASE("ranks of attention's replicas and of experts are counted as engines count them", "[inference-reading]") {
+  InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
+  row.hardware.count = 8;
+  row.model.experts = 128;
+  row.model.top_k = 8;
+  row.model.moe_ffn = 768;
+  const auto lay = [&](std::optional<Count> tp, std::optional<Count> dp, std::optional<Count> ep) {
+    row.tp = tp;
+    row.dp = dp;
+    row.ep = ep;
+    row.pp = 1;
+    const InferenceCase c = read(row);
+    INFO(c.skip);
+    REQUIRE(c.skip == "");
+    return c.layout;
+  };
+  const Layout replicated = lay(8, 8, 8);
+  CHECK((replicated.tp == 1 && replicated.dp == 8 && replicated.ep == 8));
+  const Layout mixed = lay(8, 4, 8);
+  CHECK((mixed.tp == 2 && mixed.dp == 4 && mixed.ep == 8));
+  const Layout experts = lay(1, 1, 8);
+  CHECK((experts.tp == 1 && experts.dp == 8 && experts.ep == 8));
+  CHECK(lay(std::nullopt, 1, 1).tp == 8);
+}
+
+TEST_CASE("a row of more clients than its cache has room for says so", "[inference-reading]") {
+  InferenceRow row = llama_row();
+  CHECK_FALSE(read(row).input_assumed);
+  row.batch.batch = 1024;
+  row.batch.input_len = 8192;  // 128 KiB a token: 1 GiB a request
+  const InferenceCase c = read(row);
+  CHECK(c.input_assumed);
+  CHECK_THAT(c.assumed.back(), Contains("of 1024 requests at once"));
 }

@@ -2,6 +2,8 @@
 
 #include "evidence/operator_times.hpp"
 
+#include "evidence/table_passes.hpp"
+
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"
@@ -107,4 +109,20 @@ TEST_CASE("tables without a layer of the model are refused", "[operator-times]")
   two.tp = 2;
   CHECK(refused(tables(), test::tiny_llama(), two) ==
         "the tables in 'dir' and beside it are not of 2 tensor-parallel ranks; measure these");
+}
+
+TEST_CASE("tables are those of the run's device, or of one that nobody knows", "[operator-times]") {
+  OperatorTables server, card, unheard;
+  server.origin.device = "NVIDIA RTX PRO 6000 Blackwell Server Edition";
+  card.device_folder = "H100";
+  unheard.origin.device = "Foo X100";
+  const Devices devices;
+  const auto of = [&](const char* preset) {
+    std::vector<std::string> all;
+    for (const OperatorTables& t : tables_of_device(*devices.called(preset), {server, card, unheard}, devices))
+      all.push_back(t.origin.device + t.device_folder);
+    return all;
+  };
+  CHECK(of("rtx-pro-6000-blackwell-server") == std::vector{server.origin.device, unheard.origin.device});
+  CHECK(of("h100-sxm-80gb") == std::vector{card.device_folder, unheard.origin.device});
 }

@@ -107,3 +107,39 @@ TEST_CASE("the runs of the program are whole", "[recorded]") {
     CHECK(r.unknown_keys.empty());
   }
 }
+
+TEST_CASE("options that name further work are the reason why a run is not replayed", "[recorded]") {
+  const auto beyond = [](const std::string& option) {
+    std::string text = run_text(two);
+    text.replace(text.find("\"seed\": 1"), 9, option);
+    return read(text).beyond;
+  };
+  for (const char* option :
+       {R"("speculative_config": {"method": "eagle3"})", R"("speculative_model": "x")",
+        R"("num_speculative_tokens": 5)", R"("cpu_offload_gb": 10)", R"("kv_offloading_size": 10)",
+        R"("kv_transfer_config": {"kv_role": "kv_producer"})", R"("enable_lora": true)", R"("preemption_mode": "swap")",
+        R"("scheduling_policy": "priority")", R"("speculative_decoding_of_tomorrow": true)"}) {
+    INFO(option);
+    CHECK(beyond(option) != "");
+  }
+  for (const char* option :
+       {R"("speculative_config": null)", R"("num_speculative_tokens": 0)", R"("cpu_offload_gb": 0)",
+        R"("kv_offloading_size": 0.0)", R"("enable_lora": false)", R"("preemption_mode": "recompute")",
+        R"("scheduling_policy": "fcfs")", R"("async_scheduling": true)", R"("swap_space": 4)"}) {
+    INFO(option);
+    CHECK(beyond(option) == "");
+  }
+  CHECK(beyond(R"("cpu_offload_gb": 10)") == "weights or caches lay on the host (\"cpu_offload_gb\")");
+}
+
+TEST_CASE("a run without recorded graphs says so by a flag or by its compilation", "[recorded]") {
+  const auto eager = [](const std::string& option) {
+    std::string text = run_text(two);
+    text.replace(text.find("\"seed\": 1"), 9, option);
+    return read(text).eager;
+  };
+  CHECK(eager(R"("compilation_config": {"cudagraph_mode": "NONE"})"));
+  CHECK(eager(R"("enforce_eager": true)"));
+  CHECK_FALSE(eager(R"("compilation_config": {"cudagraph_mode": "FULL_AND_PIECEWISE"})"));
+  CHECK_FALSE(eager(R"("compilation_config": null)"));
+}

@@ -128,3 +128,20 @@ TEST_CASE("what a run does not state is assumed and said, and what cannot be is 
   run.model = "a-model-of-tomorrow";
   CHECK(case_of(run).skip == "no preset is called \"a-model-of-tomorrow\"");
 }
+
+TEST_CASE("options of scheduling that a replay has no part of are said", "[recorded]") {
+  RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
+  const std::size_t usual = case_of(run).assumed.size();
+  run.chunked_prefill = true;
+  run.prefix_caching = false;
+  CHECK(case_of(run).assumed.size() == usual);
+  run.prefix_caching = true;
+  CHECK(case_of(run).assumed.size() == usual + 1);
+  CHECK_FALSE(case_of(run).input_assumed);
+  run.chunked_prefill = false;
+  CHECK(case_of(run).input_assumed);
+  run.version = "0.6.3";  // takes whole prompts first
+  CHECK_FALSE(case_of(run).input_assumed);
+  run.beyond = "decoding is speculative";
+  CHECK(case_of(run).skip == "decoding is speculative");
+}

@@ -88,3 +88,58 @@ TEST_CASE("the key of a row's software has three names", "[stack]") {
     CHECK(f.unknown_keys.empty());
   }
 }
+
+TEST_CASE("Megatron-LM's own core is of its time, and elsewhere a flash kernel is assumed", "[stack]") {
+  TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
+  row.family = row.source.title = row.source.url = "Megatron-LM";
+  row.attention = row.notes = "";
+  const auto read = [&](const char* gpu) {
+    row.hardware.gpu = gpu;
+    const TrainingCase c = case_of(row);
+    REQUIRE(c.skip == "");
+    return c;
+  };
+  for (const char* gpu : {"V100-SXM2", "A100-SXM"}) CHECK(read(gpu).attention.kernel == AttentionKernel::fused_softmax);
+  for (const char* gpu : {"H100-SXM", "B200-SXM", "TPU v5p", "MI300X"}) {
+    const TrainingCase c = read(gpu);
+    CHECK(c.attention.kernel == AttentionKernel::flash);
+    CHECK(c.input_assumed);
+    CHECK_THAT(c.assumed,
+               Catch::VectorContains(std::string("a flash kernel for attention, which the row does not state")));
+  }
+  for (const char* note :
+       {"--use-flash-attn", "flash attention enabled", "TransformerEngine 1.7, cuDNN 9.1", "TE 1.7"}) {
+    INFO(note);
+    row.notes = note;
+    CHECK(read("A100-SXM").attention.kernel == AttentionKernel::flash);
+  }
+  row.notes = "without flash attention";
+  CHECK(read("A100-SXM").attention.kernel == AttentionKernel::fused_softmax);
+}
+
+TEST_CASE("branches of Megatron-Core and forks with TransformerEngine are Megatron-Core's", "[stack]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.source.url = "s";
+  for (const char* title : {"Megatron-LM core_r0.8 weak scaling", "Megatron-LM (MCore, TE 2.1)", "AMD Primus",
+                            "Megatron-LM with Transformer Engine"}) {
+    INFO(title);
+    row.family = row.source.title = title;
+    CHECK(stack_of(row).name == "megatron-core");
+  }
+  row.software = "TransformerEngine";
+  CHECK(stack_of(row).name == "megatron-core");
+  CHECK(stack_of(row).assumed == "");
+}
+
+TEST_CASE("submissions to MLPerf are NeMo's on NVIDIA's devices alone", "[stack]") {
+  TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
+  row.family = row.source.title = row.source.url = "MLPerf Training v4.0";
+  CHECK(stack_of(row).name == "nemo");
+  row.hardware.gpu = "TPU v5p";
+  CHECK(stack_of(row).name == "maxtext");
+  CHECK(stack_of(row).assumed != "");
+  row.hardware.gpu = "MI325X";
+  CHECK(stack_of(row).assumed == "nemo: a submission to MLPerf on \"MI325X\", whose software the row does not name");
+  row.family = "MLPerf with NeMo";
+  CHECK(stack_of(row).assumed == "");
+}

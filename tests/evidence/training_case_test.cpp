@@ -271,6 +271,8 @@ TEST_CASE("what runs again is what the row names", "[training-case]") {
   CHECK(recomputed("every 3rd layer") == Recomputed{.layers = true, .layer_step = 3});
   CHECK(recomputed("layers 0-15") == Recomputed{.layers = true, .first = 16});
   CHECK(recomputed("half of the layers") == Recomputed{.layers = true, .share = 0.5});
+  CHECK(recomputed("AC every 4") == Recomputed{.layers = true, .layer_step = 4});
+  CHECK(recomputed("partial recompute (8 of 32)") == Recomputed{.layers = true, .share = 0.25});
   CHECK(recomputed("25%") == Recomputed{.layers = true, .share = 0.25});
   CHECK(recomputed("MLP only") == Recomputed{.mlp = true});
   CHECK_FALSE(recomputed("partial").assumed.empty());

@@ -14,8 +14,9 @@ namespace {
 /// A file of one row: a step of a model on eight devices.
 MeasurementFile file_of(const std::string& model, const std::string& gpu = "H100-SXM5-80GB") {
   return read_measurements(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {"name": "a model",
-    "layers": 12, "hidden": 2048, "heads": 16, "kv_heads": 16, "ffn_hidden": 8192, "seq_len": 4096, "glu": true, )" +
-                               model + R"(}, "hardware": {"gpu": ")" + gpu + R"(", "count": 8, "nodes": 1},
+    "layers": 12, "hidden": 2048, "heads": 16, "kv_heads": 16, "ffn_hidden": 8192, "seq_len": 4096, "glu": true, "tied_embeddings": false,
+    "head_dim": 128, )" + model +
+                               R"(}, "hardware": {"gpu": ")" + gpu + R"(", "count": 8, "nodes": 1},
     "parallelism": {"dp": 8, "fsdp": true}, "batch": {"micro": 1, "global": 8}, "precision": "bf16",
     "recompute": "none", "attention": "FlashAttention 2", "software": "torchtitan",
     "measured": {"iteration_time_s": 1.0}}])",
@@ -101,4 +102,134 @@ TEST_CASE("a row on a device of a kind that was seldom measured says what is ass
   REQUIRE(amd.assumed.size() == 1);
   CHECK_THAT(amd.assumed[0], Contains("too few rows of the fit were measured on its kind"));
   CHECK(predicted("H100-SXM5-80GB").assumed.empty());
+}
+
+namespace {
+
+/// A row of a preset's shape, whose keys are the given ones.
+TrainingCase read_as(const std::string& shape) {
+  MeasurementFile f = read_measurements(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {)" + shape +
+                                            R"(}, "hardware": {"gpu": "H100-SXM5-80GB", "count": 64, "nodes": 8},
+    "parallelism": {"dp": 64, "fsdp": true}, "batch": {"micro": 1, "global": 64}, "precision": "bf16",
+    "recompute": "none", "attention": "FlashAttention 2", "software": "torchtitan",
+    "measured": {"iteration_time_s": 10.0}}])",
+                                        "f");
+  const TrainingCase c = training_case(f.training.at(0), devices_once());
+  REQUIRE(c.skip == "");
+  return c;
+}
+
+bool says(const TrainingCase& c, const std::string& words) {
+  return std::any_of(c.assumed.begin(), c.assumed.end(),
+                     [&](const std::string& s) { return s.find(words) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("shapes that a row leaves out are the preset's of its model", "[training-reading]") {
+  const TrainingCase c = read_as(R"("name": "Qwen3-32B", "layers": 64, "hidden": 5120, "heads": 64, "kv_heads": null,
+    "head_dim": null, "ffn_hidden": 25600, "vocab": 151936, "seq_len": 4096, "glu": null, "tied_embeddings": null)");
+  CHECK((c.arch.head_dim == 128 && c.arch.kv_heads == 8 && c.arch.mlp == MlpKind::gated && !c.arch.tied_head));
+  CHECK_FALSE(c.input_assumed);
+  const TrainingCase experts = read_as(R"("name": "Qwen3-30B-A3B", "layers": 48, "hidden": 2048, "heads": 32,
+    "kv_heads": 4, "head_dim": 128, "ffn_hidden": 6144, "vocab": null, "seq_len": 4096, "glu": true,
+    "moe": {"experts": 128, "top_k": null, "expert_ffn": null})");
+  CHECK((experts.arch.moe.width == 768 && experts.arch.moe.top_k == 8 && experts.arch.vocabulary == 151936));
+  CHECK_FALSE(experts.input_assumed);
+}
+
+TEST_CASE("shapes that neither a row nor a preset states are assumed and weighed", "[training-reading]") {
+  const std::string shape = R"("name": "a model of ours", "layers": 12, "hidden": 2560, "heads": 32, "kv_heads": 32,
+    "ffn_hidden": 8192, "vocab": 32000, "seq_len": 4096)";
+  const TrainingCase narrow = read_as(shape + R"(, "glu": true)");
+  CHECK((narrow.arch.head_dim == 80 && narrow.input_assumed));
+  CHECK(says(narrow, "heads of 80 numbers"));
+  const TrainingCase plain = read_as(shape + R"(, "head_dim": 128)");
+  CHECK((plain.arch.mlp == MlpKind::plain && plain.input_assumed));
+  CHECK(says(plain, "MLPs of two matrices: the row does not state \"glu\""));
+  CHECK(says(plain, "\"tied_embeddings\""));
+  const TrainingCase experts = read_as(shape + R"(, "head_dim": 128, "glu": true, "moe": {"experts": 8, "top_k": 2})");
+  CHECK((experts.arch.moe.width == 8192 && experts.input_assumed));
+  CHECK(says(experts, "experts as wide as a dense MLP, 8192"));
+}
+
+TEST_CASE("experts of training have the keys of rows of inference and configs, too", "[training-reading]") {
+  const auto moe = [](const std::string& said) { return read(vocabulary + R"(, "moe": )" + said); };
+  for (const char* said : {R"({"num_experts": 64, "experts_per_token": 6, "moe_ffn": 1408, "first_dense_layers": 1})",
+                           R"({"n_routed_experts": 64, "num_experts_per_tok": 6, "moe_intermediate_size": 1408,
+                               "first_k_dense_replace": 1})",
+                           R"({"experts": 64, "top_k": 6, "expert_ffn": 1408, "dense_layers": [0]})"}) {
+    INFO(said);
+    const Arch a = moe(said).arch;
+    CHECK((a.moe.experts == 64 && a.moe.top_k == 6 && a.moe.width == 1408 && a.moe.layers.size() == 11));
+  }
+  for (const char* none : {"false", "{}", "null"}) CHECK_FALSE(moe(none).arch.has_experts());
+  CHECK(moe(R"({"experts": 64, "top_k": 6, "expert_ffn": 1408, "dense_layers": [0, 1, 2]})").arch.moe.layers.size() ==
+        9);
+  CHECK(moe(R"({"experts": 64, "top_k": 6, "expert_ffn": 1408, "dense_layers": [3, 7]})").skip ==
+        "dense layers [3,7] are not the first ones");
+}
+
+TEST_CASE("an optimizer with as many states as one that is known stands for it", "[training-reading]") {
+  TrainingRow row = file_of(vocabulary).training.at(0);
+  const auto with = [&](const char* optimizer) {
+    row.optimizer = optimizer;
+    return training_case(row, devices_once());
+  };
+  CHECK(with("FusedLAMB").plan.optimizer == Optimizer::adam);
+  CHECK(with("Adagrad").plan.optimizer == Optimizer::momentum);
+  CHECK(says(with("LAMB"), "the states of adam, as many as those of \"LAMB\""));
+  CHECK(with("SOAP").skip != "");  // matrices of its own to multiply
+  CHECK(with("precision-aware adam (bf16 moments)").plan.state_precision == dtypes::bf16);
+  CHECK(with("precision-aware adam").input_assumed);
+}
+
+TEST_CASE("a memory of a part of a step is not compared with the whole", "[training-reading]") {
+  TrainingRow row = file_of(vocabulary).training.at(0);
+  row.measured.memory_per_gpu_gib = 20;
+  const auto with = [&](const char* kind) {
+    row.measured.memory_kind = kind;
+    return training_case(row, devices_once());
+  };
+  for (const char* part : {"activation memory", "model states only (no activations)", "theoretical"}) {
+    INFO(part);
+    CHECK(with(part).memory.empty());
+    CHECK(with(part).no_memory != "");
+  }
+  CHECK(with("peak memory active (torch)").memory.size() == 1);
+  CHECK(with("DCGM FB used").memory.at(0).kind == MemoryKind::process);
+}
+
+TEST_CASE("notes of training that tell of further work skip a row", "[training-reading]") {
+  TrainingRow row = file_of(vocabulary).training.at(0);
+  for (const char* note : {"CPU offload", "ZeRO-Infinity NVMe", "packed sequences", "DPO", "RLHF", "MTP depth 1"}) {
+    INFO(note);
+    row.notes = note;
+    CHECK(training_case(row, devices_once()).skip != "");
+  }
+  for (const char* note : {"no CPU offload", "without packed sequences", "no MTP"}) {
+    INFO(note);
+    row.notes = note;
+    CHECK(training_case(row, devices_once()).skip == "");
+  }
+}
+
+TEST_CASE("devices without NVLink meet over PCI Express, and bridges join pairs", "[training-reading]") {
+  const auto bandwidth = [](const char* inside, Count count) {
+    HardwareSaid said;
+    said.device = "A100-PCIe";
+    said.memory_gb = 80;
+    said.inside = inside;
+    said.count = count;
+    const RowCluster on = cluster_of(said, devices_once());
+    CHECK((on.assumed.empty() || std::string(inside).find("bridge") != std::string::npos));
+    return std::pair(on.hardware.cluster.levels[0].bandwidth, on.hardware.pcie);
+  };
+  for (const char* none : {"no NVLink", "none", "PCIe 4.0 x16", "NVLink bridge (pairs)"}) {
+    INFO(none);
+    const auto [link, pcie] = bandwidth(none, 8);
+    CHECK(link == pcie);
+  }
+  const auto [pair, pcie] = bandwidth("NVLink bridge (pairs)", 2);
+  CHECK(pair.value > pcie.value);
 }

@@ -308,3 +308,19 @@ TEST_CASE("what a search leaves out is said as long as it is left out", "[search
   s.some_numbers = true;
   CHECK(says("other numbers of GPUs"));
 }
+
+TEST_CASE("plans that run the same layers again are one", "[search]") {
+  Best best(3);
+  const auto plan = [](Count block, double step, Count peak) {
+    Found f{.step = Seconds(step), .peak = Bytes(peak), .value = step};
+    f.candidate.recompute = Recompute::full;
+    f.candidate.block = block;
+    return f;
+  };
+  // Chunks of three layers run all of them again under each of the last three.
+  for (const Found& f : {plan(16, 3, 50), plan(1, 1, 70), plan(8, 3, 50), plan(4, 3, 50), plan(2, 2, 60)}) best.add(f);
+  REQUIRE(best.list().size() == 3);
+  CHECK(best.list()[0].candidate.block == 1);
+  CHECK(best.list()[1].candidate.block == 2);
+  CHECK(best.list()[2].candidate.block == 4);  // the simplest of three
+}
