@@ -94,7 +94,7 @@ void use_own_half(const RowCluster& on, FormatsSaid& f) {
 /// Where the row's formats are of its model: a mix of llama-quantize, and experts' formats in a model without any.
 void use_model_formats(FormatsSaid& f, const Arch& arch) {
   if (!f.mix.empty()) {
-    f.weights = gguf_mix(arch, f.mix);
+    f.weights = gguf_mix(arch, f.mix, "");  // what a family fuses is not in a row
     f.name = f.mix;
   }
   if (f.experts_alone && !arch.has_experts())

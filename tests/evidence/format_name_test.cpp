@@ -138,7 +138,7 @@ TEST_CASE("a mix of llama-quantize has the bytes of its tensors", "[inference-re
                                   {"Q5_K_S", "q5_k_s"}}) {
     INFO(said);
     const InferenceCase c = read_as(said);
-    CHECK(c.plan.weight_precision == gguf_mix(c.arch, mix));
+    CHECK(c.plan.weight_precision == gguf_mix(c.arch, mix, ""));
     CHECK(c.weights_name == mix);
   }
   CHECK(read_as("UD-Q2_K_XL").input_assumed);
