@@ -148,6 +148,10 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
   if (capacity.depends_on_queue())
     s.add("overloaded_req_s", "  with a queue", capacity.overloaded, Unit::none, "while half more come than that");
   s.add("duty_cycle", "  of which is used", of.request_rate / capacity.rate(), Unit::ratio);
+  if (r.engine)
+    s.add("request_s", "a request, besides passes",
+          request_seconds(inference_estimator().parameters, *r.engine->inference),
+          "network, tokenizer, queue");
   add_limits_of(s, r, of);
   add_load(s, r, e, run, of);
   add_costs(s, r, run, of);

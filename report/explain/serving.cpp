@@ -225,6 +225,13 @@ constexpr Definition serving_table[] = {
                 as_symbol(s, "mu_s", "the most that are answered", "serving.capacity_req_s")}};
      },
      "", "what is answered over what could be", traffic},
+    {"serving.request_s", "time of a request besides passes", "s",
+     [](S s) {
+       return from_engine(s, "t_request", "network, tokenizer, the engine's queue: of every first token, of no batch",
+                          "serving.request_s");
+     },
+     "a constant of the engine's profile; 'infer' has passes alone", "presets/estimates/inference.json, request",
+     traffic},
     {"serving.ttft_s.mean", "time from a request's arrival to its first token, mean of all", "s",
      [](S s) {
        return from_engine(s, "t_1", "mean over the run's requests: end of that pass, less arrival",

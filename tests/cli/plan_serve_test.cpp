@@ -76,15 +76,14 @@ TEST_CASE("no fewer engines than a plan's keep the limits, as far as serve tells
   for (Count n = 1; n < engines; ++n) CHECK(kept(server, n) < 0.95);
 }
 
-// Three engines keep the limits in most draws of the traffic, by little: of eight draws five, and 95.1 % of all
-// requests.
+// Three engines keep the limits in some draws of the traffic, by little, and miss them in others.
 TEST_CASE("a plan does not keep its limits by chance", "[plan][serve][cli]") {
   const std::string server =
       "llama-3.1-70b --hardware mi300x --tp 4 --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot "
       "33ms";
   const auto draw = [&](Count engines, int seed) { return kept(server + " --seed " + std::to_string(seed), engines); };
   REQUIRE(kept(server, 3) >= 0.95);
-  REQUIRE(draw(3, 1) < 0.95);
+  REQUIRE(draw(3, 2) < 0.95);
   const Count engines = test::ask("plan serve " + server)["plans"][0]["engines"];
   CHECK(engines == 4);
   for (int seed = 0; seed < 8; ++seed) CHECK(draw(engines, seed) >= 0.95);

@@ -32,6 +32,16 @@ TEST_CASE("times of a server have the intervals of their classes", "[serve][esti
   CHECK(r["inference_estimate"]["tpot_families"] >= 3);
 }
 
+TEST_CASE("a first token alone takes a prompt's pass, as infer has it, and what a request takes besides",
+          "[serve][cli]") {
+  const std::string of = "llama-3.1-8b --hardware h100 --prompt 1000 --generate 100 ";
+  const json::Value alone = test::ask("serve " + of + "--users 1 --num-requests 20"), pass = test::ask("infer " + of);
+  const double besides = alone["serving"]["request_s"];
+  CHECK(besides > 0);
+  CHECK(number(alone["serving"]["ttft_s"], "mean") ==
+        Approx(pass["end_to_end"]["ttft_s"].get<double>() + besides).epsilon(1e-3));
+}
+
 TEST_CASE("what no source measured has no interval", "[serve][estimate][cli]") {
   for (const char* words : {"llama-3.1-8b --hardware h100 --pools 1P1D",
                             "llama-3.1-8b --hardware h100 --draft-model llama-3.2-1b --draft-tokens 2 --acceptance 0.7",
