@@ -150,8 +150,7 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
   s.add("duty_cycle", "  of which is used", of.request_rate / capacity.rate(), Unit::ratio);
   if (r.engine)
     s.add("request_s", "a request, besides passes",
-          request_seconds(inference_estimator().parameters, *r.engine->inference),
-          "network, tokenizer, queue");
+          request_seconds(inference_estimator().parameters, *r.engine->inference), "network, tokenizer, queue");
   add_limits_of(s, r, of);
   add_load(s, r, e, run, of);
   add_costs(s, r, run, of);
