@@ -80,11 +80,6 @@ constexpr FigureKey all_figures[] = {
 
 }  // namespace
 
-bool is_rate(FigureKind q) {
-  return (q >= FigureKind::output_rate && q <= FigureKind::user_rate) || q == FigureKind::bandwidth ||
-         q == FigureKind::utilization;
-}
-
 std::span<const FigureKey> figure_keys() { return all_figures; }
 
 const FigureKey* figure_key(std::string_view key) {

@@ -53,9 +53,6 @@ struct FigureKey {
   Statistic statistic = Statistic::mean;
 };
 
-/// Whether more of a quantity is faster: tokens, requests or bytes per second, and utilization.
-bool is_rate(FigureKind q);
-
 /// All keys that are known, those first that say the same as others more directly.
 std::span<const FigureKey> figure_keys();
 /// Null for an unknown key.

@@ -15,21 +15,6 @@ Prediction with_interval(double x, const EstimateInterval& interval) {
   return {x, x / interval.faster(), x * interval.factor};
 }
 
-/// Of a rate, which is the higher the faster.
-Prediction rate_with_interval(double x, const EstimateInterval& interval) {
-  if (!interval.known()) return {x};
-  return {x, x / interval.factor, x * interval.faster()};
-}
-
-/// The interval of a figure, none of whose values is faster than its bound; no bound: that of other inputs may be
-/// faster.
-Prediction figure_with_interval(double x, std::optional<double> bound, const Figure& f,
-                                const EstimateInterval& interval) {
-  if (is_rate(f.quantity))
-    return rate_with_interval(x, bound ? interval.above(Seconds(1 / *bound), Seconds(1 / x)) : interval);
-  return with_interval(x, bound ? interval.above(Seconds(*bound), Seconds(x)) : interval);
-}
-
 }  // namespace
 
 PredictedStep predicted_step(const TrainingCase& c) {
@@ -57,8 +42,9 @@ std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
   const InferenceEstimator& e = inference_estimator();
   std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
   if (kind && !e.measured(c_.on.hardware.name)) kind = class_on_unmeasured(e, *kind);
-  if (kind)
-    return figure_with_interval(*estimate_.figure(f), c_.input_assumed ? std::nullopt : bound(f), f, e.interval(*kind));
+  // Not cut at the bound: a published figure may be faster than the bound of what its row states, whose lengths are
+  // means and whose prompts may have been cached.
+  if (kind) return with_interval(*estimate_.figure(f), e.interval(*kind));
   const std::optional<double> room = predicted_memory(c_, f);
   return room ? std::optional(Prediction{*room}) : std::nullopt;
 }
