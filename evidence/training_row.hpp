@@ -18,7 +18,7 @@ struct MoeRow {
   Count experts = 0;
   std::optional<Count> top_k, expert_ffn, shared_experts, shared_ffn, dense_layers, every;
   std::optional<double> capacity_factor;
-  std::string dense_said;  ///< a list of dense layers that are not the first ones
+  std::string dense_said{};  ///< a list of dense layers that are not the first ones
 };
 
 struct MlaRow {

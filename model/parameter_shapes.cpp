@@ -196,9 +196,9 @@ class Shapes {
   }
   void qk_norm(const std::string& name, const Mixer& m, Count heads) {
     const bool bias = m.qk_norm == QkNorm::per_head_bias || m.qk_norm == QkNorm::full_bias;
-    const bool shared = m.qk_norm == QkNorm::per_head || m.qk_norm == QkNorm::per_head_bias;
+    const bool per_head = m.qk_norm == QkNorm::per_head || m.qk_norm == QkNorm::per_head_bias;
     if (m.qk_norm != QkNorm::none && m.qk_norm != QkNorm::weight_free)
-      scale(name, shared ? m.head_dim : heads * m.head_dim, bias);
+      scale(name, per_head ? m.head_dim : heads * m.head_dim, bias);
   }
 
   void latent(const Mixer& m) {

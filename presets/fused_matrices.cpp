@@ -17,7 +17,7 @@ struct FusedFamilies {
 /// hf modeling_*.py of each; hub Qwen-7B, MPT-7B, DBRX, nomic-bert, Baichuan, InternLM2, ChatGLM3, Ling 2.0.
 /// llama.cpp's conversion takes apart what Baichuan, InternLM2 and Ling 1.5 (which Ling 2.0 shares its
 /// model_type with) fuse.
-constexpr std::array rows{
+constexpr std::array fusing_families{
     FusedFamilies{"gpt2 gpt_bigcode openai-gpt gpt_neox codegen persimmon falcon RefinedWeb RefinedWebModel bloom mpt "
                   "qwen dbrx nomic_bert",
                   {.qkv = true}},
@@ -35,7 +35,7 @@ constexpr std::array rows{
 
 FusedMatrices fused_matrices(std::string_view family) {
   const std::string word = fmt::format(" {} ", family);
-  for (const FusedFamilies& row : rows)
+  for (const FusedFamilies& row : fusing_families)
     if (fmt::format(" {} ", row.families).find(word) != std::string::npos) return row.matrices;
   return {};
 }

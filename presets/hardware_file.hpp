@@ -49,7 +49,7 @@ struct MeasuredRates {
   Achieved rates{};
   std::array<bool, peak_count> products{};  ///< by format
   bool memory = false, links = false;
-  std::string engine;  ///< whose operators were timed, a software profile's name; empty: the program's own were
+  std::string engine{};  ///< whose operators were timed, a software profile's name; empty: the program's own were
 };
 
 /// A device as a preset or a file describes it: what calc needs, and what is said about it.

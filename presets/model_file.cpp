@@ -207,12 +207,6 @@ void read_published(const Object& o, ModelCard& card) {
   o.refuse_unread();
 }
 
-void check_version(const Object& o) {
-  if (o.count("llmcalc_model") != 1)
-    throw InputError(
-        fmt::format("{}: \"llmcalc_model\" is {}; this program reads version 1", o.where(), o.count("llmcalc_model")));
-}
-
 }  // namespace
 
 bool is_model_file(const Value& value) { return value.is_object() && value.contains("llmcalc_model"); }
