@@ -108,7 +108,7 @@ TensorId gated_heads(SegmentBuilder& b, TensorId x, TensorId o) {
                Split::width, {g, o}, m.v_dim());
 }
 
-/// What the output projection reads of the heads' output o: o, or an RMSNorm of all heads together.
+/// The input of the output projection: the heads' output o itself, or o after one RMSNorm over all heads.
 TensorId normed_heads(SegmentBuilder& b, TensorId o) {
   if (!b.arch().sub_norms) return o;
   const Count w = b.mixer().attention_width();

@@ -46,8 +46,8 @@ std::size_t unlike_kinds(const Arch& arch);
 /// `frozen`: layers that are trained alike, too; `narrowed`: whose products are in the same format.
 LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const Narrowed& narrowed = {});
 
-/// The layer of a module that predicts a further token (Mtp); beside shortcut blocks it is half of one: attention and
-/// the dense MLP (LongCat-Flash). Its products are in the plan's format.
+/// The layer of a module that predicts a further token (Mtp). In a model of shortcut blocks it is half a block:
+/// attention and the dense MLP (LongCat-Flash). Its products are in the plan's format.
 LayerKind mtp_layer(const Arch& arch);
 
 /// The index of a layer's kind in `kinds`.

@@ -132,7 +132,8 @@ PartsSaid parts_said(const std::string& text) {
   return format_named(p.experts) == nullptr ? PartsSaid{text, ""} : p;
 }
 
-/// What is not of experts: attention and dense MLPs, in the format that the text has for them, else in 16 bits.
+/// The format of attention and dense MLPs, where the text gives one for experts alone: the one that it names for them,
+/// or 16 bits.
 void use_parts(FormatsSaid& f, const PartsSaid& p) {
   const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's, of DeepSeek's models
   const bool told_apart = !p.others.empty() || spells(p.experts, "mxfp4");

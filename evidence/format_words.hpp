@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// What a format's text says, and which row of the engine's table it is.
+/// A word or words for a format in a row's text, and the number formats that they stand for.
 struct FormatName {
   const char* words;   ///< all of them, separated by spaces
   const char* format;  ///< of attention, MLP and experts

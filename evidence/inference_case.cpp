@@ -267,8 +267,9 @@ double room_for_requests(const InferenceCase& c) {
   return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
 }
 
-/// Whoever measured so many clients mostly had room for them: a share of memory, a format or an offload is not stated.
-/// Times depend strongly on it where not half of them fit.
+/// Notes that fewer requests fit at once than the row has clients: the run had more memory, a narrower format or an
+/// offload that the row does not state.
+/// Where less than half of them fit, times depend strongly on it.
 void note_room(const InferenceRow& row, InferenceCase& c) {
   if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
   const double room = std::floor(room_for_requests(c));

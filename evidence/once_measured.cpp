@@ -49,7 +49,7 @@ IntervalsByClass intervals_after_a_step(const Accuracy& left_out) {
 
 namespace {
 
-/// Of the width, ln(factor).
+/// The square of an interval's width, ln(factor).
 double square_of(const EstimateInterval& interval) { return std::pow(std::log(interval.factor), 2); }
 
 /// The class of a recorded run's figure; empty: none.

@@ -11,15 +11,6 @@ using namespace llmcalc;
 using namespace llmcalc::test;
 using Catch::Contains;
 
-namespace {
-
-InferenceRow llama_row() {
-  return row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
-}
-InferenceCase read(const InferenceRow& row) { return inference_case(row, devices_once()); }
-
-}  // namespace
-
 TEST_CASE("formats of weights are told by all their names", "[inference-reading]") {
   const auto format = [](const char* weights) { return formats_of(weights, "bf16", "bf16", dtypes::bf16); };
   for (const auto& [said, name] : {std::pair{"bfloat16", "bf16"},

@@ -16,11 +16,6 @@ using Catch::Contains;
 
 namespace {
 
-InferenceRow llama_row() {
-  return row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
-}
-InferenceCase read(const InferenceRow& row) { return inference_case(row, devices_once()); }
-
 Figure figure(FigureKind quantity, Statistic statistic = Statistic::mean) {
   Figure f;
   f.quantity = quantity;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "evidence/device_name.hpp"
+#include "evidence/inference_case.hpp"
 #include "evidence/measurement_file.hpp"
 #include "evidence/training_case.hpp"
 
@@ -28,5 +29,11 @@ inline const Devices& devices_once() {
 inline TrainingCase training_case_called(const char* id) {
   return training_case(row_called(training_rows(), id), devices_once());
 }
+
+/// A row of Llama-3.1-8B on one H100 under 32 clients, which tests change.
+inline InferenceRow llama_row() {
+  return row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
+}
+inline InferenceCase read(const InferenceRow& row) { return inference_case(row, devices_once()); }
 
 }  // namespace llmcalc::test
