@@ -106,7 +106,7 @@ std::string field_text(const json::Value& value, const std::string& where) {
 /// A name that is not read; one that nearly is a field's is a slip.
 void note_unused(RequestLog& log, const std::string& name, const std::string& where) {
   for (const std::string_view field : log_fields)
-    if (edit_distance(lower(name), field) <= 2)
+    if (edits_within(2, lower(name), field) <= 2)
       throw InputError(
           fmt::format("{}: no field is called {}, did you mean {}?", where, in_quotes(name), in_quotes(field)));
   if (std::find(log.unused.begin(), log.unused.end(), name) == log.unused.end()) log.unused.push_back(name);

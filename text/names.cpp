@@ -123,6 +123,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view b) {
+  const std::size_t at_least = std::max(a.size(), b.size()) - std::min(a.size(), b.size());
+  return at_least > limit ? at_least : edit_distance(a, b);
+}
+
 namespace {
 
 /// Whether `other` begins with a word that is one letter off.
@@ -133,25 +138,28 @@ bool nearly_begins(const std::string& other, const std::string& typed) {
   return false;
 }
 
+/// Names longer than this stand for none that is known.
+constexpr std::size_t longest_compared = 100;
+
 /// Distance of `candidate` from a name that was typed: 0 if it has all its words, 1 if it begins with it, 2 at most if
-/// it nearly does.
-std::size_t distance(std::string_view name, std::string_view candidate) {
+/// it nearly does, and exact up to `limit`.
+std::size_t distance(std::string_view name, std::string_view candidate, std::size_t limit) {
   const std::string typed = letters(name), other = letters(candidate);
   if (typed.size() >= 3 && all_among(words(name), words(candidate))) return 0;
   if (typed.size() >= 3 && other.starts_with(typed)) return 1;
-  const std::size_t whole = edit_distance(typed, other);
+  const std::size_t whole = edits_within(limit, typed, other);
   return nearly_begins(other, typed) ? std::min<std::size_t>(whole, 2) : whole;
 }
 
 }  // namespace
 
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most) {
-  if (name.size() > 100) return {};
+  if (name.size() > longest_compared) return {};
   const std::size_t limit = std::max<std::size_t>(1, letters(name).size() / 3);
   // distance, whether the first words differ, distance of the whole names, name
   std::vector<std::tuple<std::size_t, bool, std::size_t, std::string>> found;
   for (const auto& candidate : known)
-    if (const std::size_t d = distance(name, candidate); d <= limit)
+    if (const std::size_t d = distance(name, candidate, limit); d <= limit)
       found.emplace_back(d, first_word(name) != first_word(candidate), edit_distance(lower(name), lower(candidate)),
                          candidate);
   std::sort(found.begin(), found.end());
@@ -161,6 +169,19 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
     const auto same = [&](const std::string& said) { return spelling(said) == spelling(candidate); };
     if (out.size() < most && std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(candidate));
   }
+  return out;
+}
+
+std::vector<std::string> closest(std::string_view name, std::vector<std::string> known, std::size_t count) {
+  std::vector<std::pair<std::size_t, std::string>> found;
+  const std::string typed = lower(name.substr(0, longest_compared));
+  for (std::string& candidate : known) {
+    const std::size_t edits = edit_distance(typed, lower(candidate));
+    found.emplace_back(edits, std::move(candidate));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < std::min(count, found.size()); ++i) out.push_back(std::move(found[i].second));
   return out;
 }
 

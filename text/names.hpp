@@ -35,9 +35,18 @@ std::string one_of(std::string_view names);
 /// once and no character edited twice (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
+/// `edit_distance(a, b)` where it is `limit` or less, else a number above `limit`; names whose lengths differ by more
+/// are not compared.
+std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view b);
+
 /// The `most` names of `known` that `name` probably stands for, nearest first; none when nothing is near. A
 /// name that has all words of `name` is nearer than one that differs in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
+
+/// The `count` names of `known` that the fewest edits turn `name` into, whether or not they are near, in the order of
+/// `known` where the edits are as many. Of a long name its first 100 bytes are compared, so that a hostile one takes no
+/// time.
+std::vector<std::string> closest(std::string_view name, std::vector<std::string> known, std::size_t count = 3);
 
 /// The error message for an unknown name: "unknown model "lama3-70b", did you mean 'llama-3-70b'?
 /// ('llmcalc list models' shows all 123)". `kind` is "model" or "hardware", `count` how many presets of it there are.

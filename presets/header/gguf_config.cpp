@@ -309,14 +309,11 @@ GgufFamily gguf_family(const json::Object& keys) {
   const std::string name = keys.text("general.architecture");
   for (const GgufFamily& f : all_families())
     if (f.name == name) return f;
-  std::vector<std::string> known = gguf_architectures();
-  const auto distance = [&](const std::string& other) { return edit_distance(name, other); };
-  std::stable_sort(known.begin(), known.end(),
-                   [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
+  const std::vector<std::string> near = closest(name, gguf_architectures());
   throw InputError(
       fmt::format("{}: \"general.architecture\" {} is not known; the nearest are {}, {} and {}; put the model's "
                   "config.json beside it, or give an llmcalc model file",
-                  keys.where(), in_quotes(name), known[0], known[1], known[2]));
+                  keys.where(), in_quotes(name), near[0], near[1], near[2]));
 }
 
 }  // namespace

@@ -61,11 +61,8 @@ const Family* family_called(const std::string& model_type) {
 
 /// The three known types whose names take the fewest edits, whether or not they are near.
 std::string three_nearest(const std::string& type) {
-  std::vector<std::string> known = importable_types();
-  std::stable_sort(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
-    return edit_distance(lower(type), lower(a)) < edit_distance(lower(type), lower(b));
-  });
-  return fmt::format("{}, {} and {}", in_quotes(known[0]), in_quotes(known[1]), in_quotes(known[2]));
+  const std::vector<std::string> near = closest(type, importable_types());
+  return fmt::format("{}, {} and {}", in_quotes(near[0]), in_quotes(near[1]), in_quotes(near[2]));
 }
 
 [[noreturn]] void refuse_type(const Config& c, const std::string& type) {

@@ -31,6 +31,20 @@ TEST_CASE("a name has one spelling for hyphens, underscores and spaces, and for 
   CHECK(spelling("-a-") == "-a-");
 }
 
+TEST_CASE("edits are exact up to a limit, and names of very different lengths are not compared", "[names]") {
+  CHECK(edits_within(3, "kitten", "sitting") == 3);
+  CHECK(edits_within(2, "kitten", "sitting") > 2);
+  CHECK(edits_within(2, std::string(1 << 24, 'a'), "prompt") > 2);
+}
+
+TEST_CASE("the closest names are three whether or not they are near, and a long name is compared by its beginning",
+          "[names]") {
+  const std::vector<std::string> known{"qwen3", "llama", "gemma", "gpt2"};
+  CHECK(closest("LLAMA2", known) == std::vector<std::string>{"llama", "gemma", "gpt2"});
+  CHECK(closest("llama" + std::string(1 << 20, 'x'), known, 1) == std::vector<std::string>{"llama"});
+  CHECK(closest("x", {"y"}) == std::vector<std::string>{"y"});
+}
+
 TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
   const std::vector<std::string> known{"llama-2-70b", "llama-3.1-70b", "gpt2", "h100-sxm-80gb", "Mixtral-8x7B"};
   CHECK(nearest("lama3-70b", known) == std::vector<std::string>{"llama-2-70b", "llama-3.1-70b"});
