@@ -35,8 +35,13 @@ std::string without_last_dot(std::string name) {
   return name;
 }
 
-bool is_glob_of(const std::string& glob, const std::string& path) {
-  return fnmatch(glob.c_str(), path.c_str(), 0) == 0 || fnmatch((glob + ".*").c_str(), path.c_str(), 0) == 0;
+NameGlob name_glob(const std::string& pattern) {
+  return {.begin = pattern.substr(0, pattern.find_first_of("*?[\\")), .module = pattern, .below = pattern + ".*"};
+}
+
+bool is_matched(const NameGlob& g, const std::string& path) {
+  if (!path.starts_with(g.begin)) return false;
+  return fnmatch(g.module.c_str(), path.c_str(), 0) == 0 || fnmatch(g.below.c_str(), path.c_str(), 0) == 0;
 }
 
 bool is_plain(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
@@ -128,7 +133,7 @@ Modules::Modules(const std::vector<std::string>& patterns, bool below) : below_(
     if (p.starts_with("re:"))
       expressions_.push_back(name_expression(p.substr(3)));
     else if (p.find_first_of("*?[") != std::string::npos)
-      globs_.push_back(in_text_model(p));
+      globs_.push_back(name_glob(in_text_model(p)));
     else
       names_.insert(in_text_model(without_last_dot(p)));
   }
@@ -140,9 +145,9 @@ bool Modules::contain(const std::string& path) const {
     return (in_layers || !is_of_layers(part)) && names_.contains(part);
   };
   if (below_ ? !names_.empty() && any_part(path, is_named) : names_.contains(path)) return true;
-  return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& g) { return is_glob_of(g, path); }) ||
-         std::any_of(expressions_.begin(), expressions_.end(),
-                     [&](const NameExpression& e) { return is_matched(e, path); });
+  const auto matches = [&](const auto& pattern) { return is_matched(pattern, path); };
+  return std::any_of(globs_.begin(), globs_.end(), matches) ||
+         std::any_of(expressions_.begin(), expressions_.end(), matches);
 }
 
 }  // namespace llmcalc::import

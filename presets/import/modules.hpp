@@ -10,6 +10,13 @@
 
 namespace llmcalc::import {
 
+/// A name with *, ? or [...], which also picks every module below.
+struct NameGlob {
+  std::string begin;   ///< plain text that it begins with
+  std::string module;  ///< the pattern of the module
+  std::string below;   ///< the pattern of what is below it
+};
+
 /// A regular expression of module names.
 struct NameExpression {
   std::optional<Expression> rest{};  ///< none: `name` is all of it
@@ -32,7 +39,7 @@ class Modules {
  private:
   bool below_ = true;
   std::unordered_set<std::string> names_;
-  std::vector<std::string> globs_;
+  std::vector<NameGlob> globs_;
   std::vector<NameExpression> expressions_;
 };
 
