@@ -59,15 +59,31 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 39> tensor_kinds{
 
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
+/// Families whose modules for further tokens every conversion has kept, as blocks behind the layers (conversion/glm.py,
+/// deepseek.py, exaone.py, bailingmoe.py). Of Qwen 3.5, Step and MiMo the conversions of 2026 keep them, earlier ones
+/// did not.
+bool keeps_modules(std::string_view family) {
+  static constexpr std::array<std::string_view, 9> families{"glm4_moe",    "glm4v_moe_text", "glm_ocr_text",
+                                                            "glm_moe_dsa", "deepseek_v32",   "exaone_moe",
+                                                            "solar_open",  "bailing_moe_v2", "bailing_moe_v2_5"};
+  return std::find(families.begin(), families.end(), family) != families.end();
+}
+
 /// How a model's files differ from its operators.
 struct GgufFiles {
-  GgufFiles(const Arch& a, std::string_view family) : fused(fused_matrices(family)), rwkv(a.mlp_shift) {
+  GgufFiles(const Arch& a, std::string_view family)
+      : fused(fused_matrices(family)),
+        rwkv(a.mlp_shift),
+        router_correction(a.moe.router_correction),
+        modules(keeps_modules(family) ? a.mtp.modules : 0) {
     fused.qkv = fused.qkv && !fused.split_in_gguf;
     // Ling 1.5, which Ling 2.0 shares its model_type with, is taken apart where a file is made.
     if (family == "bailing_moe") fused.qkv = a.qk_norm != QkNorm::none;
   }
   FusedMatrices fused;
-  bool rwkv;  ///< MLPs have names of their own, which no rule is for
+  bool rwkv;               ///< MLPs have names of their own, which no rule is for
+  bool router_correction;  ///< "exp_probs_b.bias", a number per expert
+  Count modules;           ///< for further tokens, that the files hold
 };
 
 TensorKind kind_of(const Op& op, const Mixer& m, const GgufFiles& files) {
@@ -91,17 +107,25 @@ struct Untyped {
   MixedTensor tensor;
 };
 
+/// No rule is for a module's own table and head ("nextn.embed_tokens", "nextn.shared_head_head").
+TensorKind kind_in_module(TensorKind kind) {
+  return kind == TensorKind::table || kind == TensorKind::head ? TensorKind::other : kind;
+}
+
 /// The matrices and vectors of one operator in one layer, whose mixer is `m`.
 void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer& m, const Op& op, Count layer) {
   const Component in = stored_component(op.shape, op.component);
   const auto add = [&](TensorKind kind, Count groups, Count rows, Count columns) {
-    if (rows > 0 && columns > 0) all.push_back({kind, {in, layer, groups, rows, columns, {}}});
+    if (rows > 0 && columns > 0) all.push_back({kind, {in, op.owner, layer, groups, rows, columns, {}}});
   };
   const auto* linear = std::get_if<Linear>(&op.shape);
-  const TensorKind kind = kind_of(op, m, files);
-  if (const auto* table = std::get_if<Lookup>(&op.shape)) return add(kind, 1, table->rows, table->width);
+  const TensorKind model_kind = kind_of(op, m, files);
+  const TensorKind kind = op.owner == Owner::modules ? kind_in_module(model_kind) : model_kind;
+  if (const auto* table = std::get_if<Lookup>(&op.shape))
+    return table->tied ? void() : add(kind, 1, table->rows, table->width);
   if (linear == nullptr) return add(TensorKind::vector, 1, 1, learned(op.shape).total);
   if (linear->bias) add(TensorKind::vector, linear->groups, 1, linear->out);
+  if (op.name == "mlp.router" && files.router_correction) add(TensorKind::vector, 1, 1, linear->out);
   if (linear->tied) return;
   if (op.name != "attn.kv_up") return add(kind, linear->groups, linear->out, linear->in);
   // Split: a head's keys as they are absorbed into queries, (rank, width), and its values.
@@ -132,8 +156,11 @@ void fuse_parts(std::vector<Untyped>& all) {
 std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
   const GgufFiles files(a, family);
   std::vector<Untyped> all;
-  for_each_operator(a, {}, {}, {.training = true}, [&](const OperatorRow& row) {
+  for_each_operator(a, {}, {}, {.training = true, .mtp = files.modules}, [&](const OperatorRow& row) {
     const LayerKind& kind = row.segment.layer;
+    for (Count i = 0; row.segment.mtp && i < files.modules; ++i)
+      add_tensors(all, files, a.mixer(kind.mixer), row.op, a.layers + i);
+    if (row.segment.mtp) return;
     if (row.segment.kind != SegmentKind::block) return add_tensors(all, files, a, row.op, 0);
     for (Count i = 0; i < a.layers; ++i)
       if (kind.layers.contains(i)) add_tensors(all, files, a.mixer(kind.mixer), row.op, i);
@@ -169,7 +196,7 @@ class Turns {
 std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, std::string_view family) {
   const GgufRules rules(arch, mix, family);
   std::vector<Untyped> all = untyped_tensors(arch, family);
-  Turns turns(all, arch.layers, rules.counts_layers());
+  Turns turns(all, arch.layers + GgufFiles(arch, family).modules, rules.counts_layers());
   std::vector<MixedTensor> out;
   for (Untyped& u : all) {
     u.tensor.format = rules.type(u.kind, turns.next(u), u.tensor);
@@ -179,14 +206,18 @@ std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, s
 }
 
 WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view family) {
-  HeldComponents all;
+  HeldComponents model, modules;
   for (const MixedTensor& t : mixed_tensors(arch, mix, family)) {
+    HeldComponents& all = t.owner == Owner::modules ? modules : model;
     all.add_numbers(t.component, t.format, mul(t.groups, t.rows, t.columns));
     all[t.component].bytes += t.groups * tensor_bytes(t.format, t.rows, t.columns);
   }
-  WeightFormats w = most_common_formats(all, arch);
-  hold_bytes(w, arch, all);
-  hold_modules_alike(w, arch);
+  WeightFormats w = most_common_formats(model, arch);
+  hold_bytes(w, arch, model);
+  if (GgufFiles(arch, family).modules > 0)
+    hold_bytes(w, arch, modules, Owner::modules);
+  else
+    hold_modules_alike(w, arch);
   return w;
 }
 

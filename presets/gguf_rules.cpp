@@ -21,7 +21,8 @@ constexpr std::array mix_rows{
     Mix{"iq1_m", "iq1_m"}, Mix{"iq2_xxs", "iq2_xxs"}, Mix{"iq2_xs", "iq2_xs"}, Mix{"iq2_s", "iq2_xs"},
     Mix{"iq2_m", "iq2_s"}, Mix{"iq3_xxs", "iq3_xxs"}, Mix{"iq3_xs", "iq3_s"},  Mix{"iq3_s", "iq3_s"},
     Mix{"iq3_m", "iq3_s"}, Mix{"iq4_nl", "iq4_nl"},   Mix{"iq4_xs", "iq4_xs"}, Mix{"tq1_0", "tq1_0"},
-    Mix{"tq2_0", "tq2_0"}, Mix{"mxfp4_moe", "mxfp4"}, Mix{"bf16", "bf16"},     Mix{"f16", "fp16"}};
+    Mix{"tq2_0", "tq2_0"}, Mix{"q1_0", "q1_0"},       Mix{"q2_0", "q2_0"},     Mix{"mxfp4_moe", "mxfp4"},
+    Mix{"bf16", "bf16"},   Mix{"f16", "fp16"}};
 
 const Mix* mix_called(std::string_view name) {
   const auto at = std::find_if(mix_rows.begin(), mix_rows.end(), [&](const Mix& m) { return m.name == name; });
@@ -55,7 +56,7 @@ bool is_falcon(std::string_view family) {
 
 /// A row must be whole blocks; else a type with blocks of 32, else float16.
 DType fitting(DType t, Count columns) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 15> instead{{{"iq1_s", "iq4_nl"},
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> instead{{{"iq1_s", "iq4_nl"},
                                                                                           {"iq1_m", "iq4_nl"},
                                                                                           {"iq2_xxs", "iq4_nl"},
                                                                                           {"iq2_xs", "iq4_nl"},
@@ -63,6 +64,7 @@ DType fitting(DType t, Count columns) {
                                                                                           {"iq3_xxs", "iq4_nl"},
                                                                                           {"iq3_s", "iq4_nl"},
                                                                                           {"iq4_xs", "iq4_nl"},
+                                                                                          {"q2_0", "q4_0"},
                                                                                           {"q2_k", "q4_0"},
                                                                                           {"q3_k", "q4_0"},
                                                                                           {"tq1_0", "q4_0"},
@@ -141,7 +143,7 @@ DType GgufRules::head(const MixedTensor& t) const {
 DType GgufRules::table() const {
   if (is({"iq2_xxs", "iq2_xs", "iq1_s", "iq1_m"})) return type_called("q2_k");
   if (is({"iq2_s", "iq2_m", "iq3_xxs"})) return type_called("iq3_s");
-  return is({"tq1_0", "tq2_0"}) ? type_called("q4_k") : base_;
+  return is({"tq1_0", "tq2_0", "q2_0"}) ? type_called("q4_k") : base_;
 }
 
 DType GgufRules::tiny(TensorKind kind, const TensorTurn& turn) const {

@@ -9,17 +9,13 @@
 #include "presets/load.hpp"
 #include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
+#include "tests/presets/mix_bytes.hpp"
 
 using namespace llmcalc;
 
 namespace {
 
-Count bytes_under(const ModelCard& model, std::string_view mix) {
-  Plan p;
-  p.weight_precision = gguf_mix(model.arch, mix, model.family);
-  return weights_bytes(model.arch, p).value;
-}
-Count bytes_under(const char* model, std::string_view mix) { return bytes_under(load_model(model), mix); }
+Count bytes_under(const char* model, std::string_view mix) { return test::bytes_under(load_model(model), mix); }
 
 struct PublishedFile {
   const char *model, *mix;

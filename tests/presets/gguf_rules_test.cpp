@@ -2,22 +2,17 @@
 
 #include "presets/gguf_rules.hpp"
 
-#include "calc/memory.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
+#include "tests/presets/mix_bytes.hpp"
 #include "tests/presets/released.hpp"
 
 using namespace llmcalc;
+using test::bytes_under;
 
 namespace {
-
-Count bytes_under(const ModelCard& model, std::string_view mix) {
-  Plan p;
-  p.weight_precision = gguf_mix(model.arch, mix, model.family);
-  return weights_bytes(model.arch, p).value;
-}
 
 /// Bytes of a block of 256 numbers.
 constexpr Count q2_k = 84, q3_k = 110, q4_k = 144, q5_k = 176, q6_k = 210, q8_0 = 8 * 34, f16 = 512, f32 = 1024;
@@ -225,4 +220,30 @@ TEST_CASE("Falcon has its own types", "[mix]") {
   CHECK(bytes_under(model, "q4_k_s") ==
         by_hand(
             q4_k, [](Count i) { return i < 4 ? q5_k : q4_k; }, [](Count) { return q4_k; }, q4_k));
+}
+
+// Files of GLM-4.5 hold the module as block 92, so that the rules count 93 layers and 93 values. The sums are those of
+// llama.cpp's list of tensors, each with its type, with the routers' biases of 4 bytes for each of 160 and 128 experts.
+TEST_CASE("modules for further tokens are layers to the rules where files hold them", "[mix]") {
+  CHECK(bytes_under(load_model("glm-4.5"), "q4_k_m", 1) == 215300973824);
+  CHECK(bytes_under(load_model("glm-4.5"), "q5_k_m", 1) == 252933383424);
+  CHECK(bytes_under(load_model("glm-4.5-air"), "q4_k_m", 1) == 72149810176);
+  CHECK(bytes_under(load_model("glm-4.5-air"), "q5_k_m", 1) == 82542967808);
+}
+
+TEST_CASE("a router's correction bias is in a file, 4 bytes for an expert, though it is no parameter", "[mix]") {
+  ModelCard model = load_model("deepseek-v3");
+  const Count with = bytes_under(model, "q4_k_m");
+  model.arch.moe.router_correction = false;
+  CHECK(with - bytes_under(model, "q4_k_m") == 58 * 256 * 4);
+}
+
+// Llama 3.1 8B: 128,256 x 4,096 numbers in the token table and in the head.
+TEST_CASE("a file of Q2_0 has its token table in Q4_K, one of Q1_0 in its own type, and both their head in Q6_K",
+          "[mix]") {
+  const ModelCard model = load_model("llama-3.1-8b");
+  constexpr Count table = 128256 * 4096 / 256, norms = 65 * 4096;
+  const Count inside = 8030261248 - 2 * table * 256 - norms;
+  CHECK(bytes_under(model, "q2_0") == inside / 64 * 18 + table * (q4_k + q6_k) + 4 * norms);
+  CHECK(bytes_under(model, "q1_0") == inside / 128 * 18 + table * (2 * 18 + q6_k) + 4 * norms);
 }
