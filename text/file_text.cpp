@@ -13,11 +13,11 @@ namespace llmcalc::json {
 
 namespace {
 
-[[noreturn]] void too_long(const std::string& path, std::uintmax_t bytes) {
+[[noreturn]] void too_long(const std::string& path, std::uintmax_t bytes, std::size_t most) {
   const bool large = bytes >= (std::uintmax_t{1} << 30);
   const double size = static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20);
   throw InputError(
-      fmt::format("{} is {:.1f} {}; at most {} MiB is read", path, size, large ? "GiB" : "MiB", max_bytes >> 20));
+      fmt::format("{} is {:.1f} {}; at most {} MiB is read", path, size, large ? "GiB" : "MiB", most >> 20));
 }
 
 void refuse_unless_a_file(const std::string& path, std::string_view expected) {
@@ -33,13 +33,13 @@ void refuse_unless_a_file(const std::string& path, std::string_view expected) {
 }
 
 /// The whole text of a stream; the length of a pipe is known only at its end.
-std::string stream_text(std::istream& in, const std::string& path) {
+std::string stream_text(std::istream& in, const std::string& path, std::size_t most) {
   std::string text;
   std::array<char, 65536> buffer{};
   while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
-    if (text.size() > max_bytes)
-      throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", path, max_bytes >> 20));
+    if (text.size() > most)
+      throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", path, most >> 20));
   }
   if (in.bad()) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   return text;
@@ -47,16 +47,16 @@ std::string stream_text(std::istream& in, const std::string& path) {
 
 }  // namespace
 
-std::string file_text(const std::string& path, std::string_view expected) {
+std::string file_text(const std::string& path, std::string_view expected, std::size_t most) {
   errno = 0;
-  if (path == standard_input) return stream_text(std::cin, path);
+  if (path == standard_input) return stream_text(std::cin, path, most);
   refuse_unless_a_file(path, expected);
   std::error_code unknown;
   const auto size = std::filesystem::file_size(path, unknown);
-  if (!unknown && size > max_bytes) too_long(path, size);
+  if (!unknown && size > most) too_long(path, size, most);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-  return stream_text(file, path);
+  return stream_text(file, path, most);
 }
 
 }  // namespace llmcalc::json

@@ -105,16 +105,21 @@ class Builder : public nlohmann::json_sax<Value> {
 
   struct Level {
     Value* value;
-    std::unordered_set<std::string> keys;  ///< of a large object, whose list would take long to search
+    std::unordered_set<std::size_t> hashes;  ///< of the keys of a large object, whose list would take long to search
+
+    bool lists(const std::string& key) const {
+      const auto& list = value->get_ref<const Value::object_t&>();
+      return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == key; });
+    }
 
     /// Whether the object has the key; a large one remembers it.
     bool has(const std::string& key) {
       const auto& list = value->get_ref<const Value::object_t&>();
-      if (list.size() < 16)
-        return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == key; });
-      if (keys.empty())
-        for (const auto& [known, ignored] : list) keys.insert(known);
-      return !keys.insert(key).second;
+      if (list.size() < 16) return lists(key);
+      const std::hash<std::string> hash;
+      if (hashes.empty())
+        for (const auto& [known, ignored] : list) hashes.insert(hash(known));
+      return !hashes.insert(hash(key)).second && lists(key);
     }
   };
 
@@ -181,9 +186,9 @@ std::string without_infinities(std::string_view text) {
   return out;
 }
 
-Value parse(std::string_view text, const std::string& where) {
-  if (text.size() > max_bytes)
-    throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", where, max_bytes >> 20));
+Value parse(std::string_view text, const std::string& where, std::size_t most) {
+  if (text.size() > most)
+    throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", where, most >> 20));
   if (text.find('\0') != std::string_view::npos)
     throw InputError(where + " holds a zero byte, so it is not JSON; save it as UTF-8 text");
   return Builder(text, where).document();

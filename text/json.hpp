@@ -16,13 +16,13 @@ namespace llmcalc::json {
 
 using Value = nlohmann::ordered_json;
 
-/// The longest text and the deepest nesting that are read.
+/// The longest text that is read unless a caller says another, and the deepest nesting.
 inline constexpr std::size_t max_bytes = std::size_t{64} << 20;
 inline constexpr int max_depth = 64;
 
 /// Parses a whole document. Throws InputError, naming `where`, on a syntax error (with line and column), a duplicate
-/// key, a number that no double holds, nesting past max_depth or text past max_bytes.
-Value parse(std::string_view text, const std::string& where);
+/// key, a number that no double holds, nesting past max_depth or text of more than `most` bytes.
+Value parse(std::string_view text, const std::string& where, std::size_t most = max_bytes);
 
 /// A text of Python's json as JSON: null in place of Infinity, -Infinity and NaN outside of strings, which no other
 /// parser takes.
@@ -32,8 +32,8 @@ std::string without_infinities(std::string_view text);
 inline constexpr std::string_view standard_input = "-";
 
 /// The text of a file, of a pipe, or of the standard input. Throws InputError if it is missing, a folder, a device,
-/// unreadable, or past max_bytes; `expected` says what to give instead.
-std::string file_text(const std::string& path, std::string_view expected = "a JSON file");
+/// unreadable, or longer than `most` bytes; `expected` says what to give instead.
+std::string file_text(const std::string& path, std::string_view expected = "a JSON file", std::size_t most = max_bytes);
 
 /// A JSON object seen through checks. It remembers which keys were asked for, so that unknown ones can be refused.
 /// Every getter throws InputError with a sentence that names the file, the key, what was expected and what was found.

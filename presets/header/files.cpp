@@ -4,9 +4,9 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
-#include <set>
 
 #include "presets/header/checkpoint.hpp"
 #include "presets/header/gguf.hpp"
@@ -20,6 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view index_ending = ".safetensors.index.json";
+/// An index has some 110 bytes for each tensor. Kimi-K3's quarter of a million matrices, each stored as three tensors,
+/// make 80 MiB.
+constexpr std::size_t longest_index = std::size_t{128} << 20;
 
 bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
 
@@ -51,15 +54,24 @@ void add_safetensors(Checkpoint& c, const std::string& path) {
   c.file_bytes += Bytes(file.size());
 }
 
+using Names = std::vector<std::string_view>;
+
+/// The names of the tensors from the `first` on, in order.
+Names names_from(const Checkpoint& c, std::size_t first) {
+  Names names;
+  for (std::size_t i = first; i < c.tensors.size(); ++i) names.push_back(c.tensors[i].name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 /// A tensor in two files has two sizes, or is counted twice.
 void refuse_duplicates(const Checkpoint& c) {
-  std::set<std::string_view> names;
   if (c.tensors.size() > max_tensors)
     throw InputError(fmt::format("'{}' holds {} tensors; at most {} are read", c.where, c.tensors.size(), max_tensors));
-  for (const CheckpointTensor& t : c.tensors)
-    if (!names.insert(t.name).second)
-      throw InputError(fmt::format("'{}': tensor {} is there twice; these files are not of one checkpoint", c.where,
-                                   in_quotes(t.name)));
+  const Names names = names_from(c, 0);
+  if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+    throw InputError(fmt::format("'{}': tensor {} is there twice; these files are not of one checkpoint", c.where,
+                                 in_quotes(*twice)));
 }
 
 /// "NAME-00002-of-00005.ENDING": part 2 of 5.
@@ -116,16 +128,16 @@ Checkpoint safetensors_checkpoint(const fs::path& file) {
   return c;
 }
 
-/// The shards that an index names, each with its tensors. A shard lies beside the index.
-std::map<std::string, std::set<std::string>> shards(const json::Object& map) {
-  std::map<std::string, std::set<std::string>> out;
+/// The shards that an index names, each with its tensors, whose names `map` holds. A shard lies beside the index.
+std::map<std::string, Names> shards(const json::Object& map) {
+  std::map<std::string, Names> out;
   for (const auto& [tensor, file] : map.value().get_ref<const json::Value::object_t&>()) {
     if (!file.is_string() || file.get_ref<const std::string&>().find('/') != std::string::npos)
       throw InputError(fmt::format(
           "{}, {}: expected the name of a file in the index's folder, got {}", map.where(), in_quotes(tensor),
           file.is_string() ? in_quotes(file.get_ref<const std::string&>())
                            : file.dump(-1, ' ', false, json::Value::error_handler_t::replace)));
-    out[file.get<std::string>()].insert(tensor);
+    out[file.get_ref<const std::string&>()].push_back(tensor);
   }
   if (out.empty())
     throw InputError(
@@ -134,19 +146,20 @@ std::map<std::string, std::set<std::string>> shards(const json::Object& map) {
 }
 
 /// The tensors of one shard that the index names; each must be there.
-void add_shard(Checkpoint& c, const fs::path& file, const std::set<std::string>& named) {
+void add_shard(Checkpoint& c, const fs::path& file, Names named) {
   std::error_code failed;
   if (!fs::exists(file, failed))
     throw InputError(fmt::format("'{}' names the shard '{}', which is missing; give a checkpoint with all its shards",
                                  c.where, file.string()));
   const std::size_t before = c.tensors.size();
   add_safetensors(c, file.string());
-  std::set<std::string_view> held;
-  for (std::size_t i = before; i < c.tensors.size(); ++i) held.insert(c.tensors[i].name);
-  for (const std::string& name : named)
-    if (!held.contains(name))
-      throw InputError(fmt::format("'{}' says that tensor {} is in '{}', which does not hold it", c.where,
-                                   in_quotes(name), file.string()));
+  const Names held = names_from(c, before);
+  std::sort(named.begin(), named.end());
+  Names absent;
+  std::set_difference(named.begin(), named.end(), held.begin(), held.end(), std::back_inserter(absent));
+  if (!absent.empty())
+    throw InputError(fmt::format("'{}' says that tensor {} is in '{}', which does not hold it", c.where,
+                                 in_quotes(absent.front()), file.string()));
   const std::size_t others = held.size() - named.size();
   if (others > 0)
     c.caveats.push_back(
@@ -155,7 +168,8 @@ void add_shard(Checkpoint& c, const fs::path& file, const std::set<std::string>&
 
 Checkpoint indexed_checkpoint(const fs::path& index) {
   Checkpoint c{.where = index.string()};
-  const json::Value value = json::parse(json::file_text(c.where, "an index of shards"), c.where);
+  const json::Value value =
+      json::parse(json::file_text(c.where, "an index of shards", longest_index), c.where, longest_index);
   const json::Object o(value, c.where);
   for (const auto& [file, named] : shards(o.object("weight_map"))) add_shard(c, index.parent_path() / file, named);
   refuse_duplicates(c);
