@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array model_word{Word{"MODEL", "a preset, a model file, a config.json or its folder"}};
+constexpr std::array model_word{Word{"MODEL", model_meaning}};
 
 Command asks(const Question& q, std::string_view arguments, std::string_view summary, int (*run)(const Arguments&),
              std::span<const Option> own = {}) {

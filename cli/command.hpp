@@ -15,6 +15,10 @@ struct Word {
   bool repeats = false;  ///< the last word of a command can stand for several
 };
 
+/// What MODEL may be, in every command that computes.
+inline constexpr std::string_view model_meaning =
+    "a preset, a model file, a config.json, a GGUF or safetensors file, or a folder of these";
+
 struct Command {
   std::string_view name, arguments, summary;  ///< a line of 'llmcalc --help'
   std::string_view about, examples;           ///< first and last part of its own help

@@ -141,8 +141,8 @@ std::string program_help() {
   std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of language models\n\n";
   for (const Command& c : commands()) s += fmt::format("  {:<11}{:<25} {}\n", c.name, c.arguments, c.summary);
   return s +
-         "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file,\n"
-         "         a config.json or its folder\n"
+         "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file, a config.json,\n"
+         "         a GGUF or safetensors file (its header is read), or a folder of these\n"
          "  HW     a preset ('llmcalc list hardware') or a hardware file\n"
          "\n  llmcalc COMMAND --help shows a command's options.\n";
 }

@@ -86,7 +86,8 @@ ReplayBasis basis_of(const Arguments& arguments, AccuracyKind kind) {
   const bool narrows_fit = kind == AccuracyKind::inference && arguments.has("--fit");
   for (const char* option : {"--tables", "--hardware"})
     if (arguments.has(option) && kind != AccuracyKind::serving && !(narrows_fit && option == "--tables"sv))
-      throw InputError(fmt::format("accuracy: {} is for serving, whose runs are replayed; leave it out", option));
+      throw InputError(fmt::format("accuracy: {} is for serving, whose runs are replayed{}; leave it out", option,
+                                   option == "--tables"sv ? ", and for inference with --fit" : ""));
   ReplayBasis basis;
   if (arguments.has("--hardware")) basis.hardware = load_hardware(arguments.text("--hardware"));
   if (arguments.has("--tables")) basis.tables = read_operator_tables(arguments.text("--tables"));

@@ -252,7 +252,7 @@ int run_explain(const Arguments& arguments) {
 
 constexpr std::array explain_words{
     Word{"QUANTITY", "a key of --json, its last part, a section, an operator of --ops, or all", false},
-    Word{"MODEL", "a preset, a model file, a config.json or its folder; or a device", false}};
+    Word{"MODEL", "what a number is of: a model, as in other commands, or a device", false}};
 
 }  // namespace
 

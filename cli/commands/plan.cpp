@@ -38,7 +38,7 @@ int run_plan(const Arguments& arguments) {
 }
 
 constexpr std::array plan_words{Word{"WHAT", "train or serve"},
-                                Word{"MODEL", "a preset, a model file or a config.json"}};
+                                Word{"MODEL", model_meaning}};
 constexpr std::array plan_options{
     Option{"--objective", "NAME", "what is best: time, cost, energy or memory [time]"},
     Option{"--max-gpus", "N", "instead of --gpus: the best of 1, 2, 4 ... GPUs up to N, and of N"},

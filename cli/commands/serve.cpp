@@ -81,7 +81,7 @@ int run_serve(const Arguments& arguments) {
   }
 }
 
-constexpr std::array serve_words{Word{"MODEL", "a preset, a model file, a config.json or its folder"}};
+constexpr std::array serve_words{Word{"MODEL", model_meaning}};
 constexpr std::array own_serve_options{
     Option{"--trace", "FILE", "writes passes and requests as a trace, for ui.perfetto.dev or chrome://tracing"}};
 

@@ -35,6 +35,8 @@ TEST_CASE("products are in the format of inputs for the components that have qua
     "group_size": 16}}})");
   CHECK(mixed.products == dtype("nvfp4"));
   CHECK(mixed.product_parts == NarrowParts(NarrowPart::mlp));
+  CHECK(small_card(R"({"quant_method": "bitsandbytes", "load_in_8bit": true})").products == dtype("int8"));
+  CHECK_FALSE(small_card(R"({"quant_method": "bitsandbytes", "load_in_4bit": true})").products);
 }
 
 TEST_CASE("a key of the block that nothing asks for is told", "[schemes]") {

@@ -339,5 +339,6 @@ TEST_CASE("MLX packs matrices, tables and routers, with a scale and a bias for e
         n + n / 32 * 4);
   CHECK(packed_up(R"({"group_size": 64, "bits": 4, "model.layers.0.mlp.up_proj": false})") == 2 * n);
   CHECK(packed_up(R"({"group_size": 32, "bits": 4, "mode": "mxfp4"})") == n / 2 + n / 32);
+  CHECK(packed_up(R"({"group_size": 16, "bits": 4, "mode": "nvfp4"})") == n / 2 + n / 16);
   CHECK_THAT(refused(R"({"group_size": 64, "bits": 7})"), Catch::Contains("MLX with 7 bits in groups of 64"));
 }

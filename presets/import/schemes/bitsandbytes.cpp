@@ -27,7 +27,8 @@ Packing four_bits(std::string_view type, bool twice, const std::string& base) {
 }  // namespace
 
 /// hf quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py: the head is kept unless the list says otherwise. Int8
-/// stores a byte per matrix that names the order of its numbers.
+/// stores a byte per matrix that names the order of its numbers, and multiplies in int8 (MatMul8bitLt); the few columns
+/// whose inputs are outliers, which it multiplies in 16 bits, are left out.
 Scheme bitsandbytes(const Object& q, const SchemeContext& context) {
   const auto on = [&](const std::string& key) {  // reads both
     const bool older = q.flag_or("_" + key, false);
@@ -37,8 +38,10 @@ Scheme bitsandbytes(const Object& q, const SchemeContext& context) {
   if (!four && !eight) refuse_scheme(q, "bitsandbytes with neither load_in_4bit nor load_in_8bit");
   const std::string type = q.text_or("bnb_4bit_quant_type", "fp4");
   const bool twice = q.flag_or("bnb_4bit_use_double_quant", false);
-  const Packing p = eight ? with_tensor_bytes(row("int8"), 1) : four_bits(type, twice, context.dtype);
-  return {.groups = every_matrix(p), .kept = modules(q, {"llm_int8_skip_modules"})};
+  const DType int8 = row("int8");
+  return {.groups = eight ? every_matrix(with_tensor_bytes(int8, 1), int8)
+                          : every_matrix(four_bits(type, twice, context.dtype)),
+          .kept = modules(q, {"llm_int8_skip_modules"})};
 }
 
 }  // namespace llmcalc::import

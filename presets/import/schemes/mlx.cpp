@@ -25,8 +25,8 @@ Packing affine(const Object& o) {
 Packing mlx_packing(const Object& o) {
   const std::string mode = o.text_or("mode", "affine");
   if (mode == "affine") return affine(o);
-  for (const char* known : {"mxfp4", "mxfp8", "nvfp4"})
-    if (mode == known) return packing(row(mode));
+  if (mode == "mxfp4" || mode == "mxfp8") return packing(row(mode));
+  if (mode == "nvfp4") return with_tensor_bytes(row(mode), 0);  // no scale of the whole matrix
   refuse_scheme(o, fmt::format("MLX's mode {}", in_quotes(mode)));
 }
 
