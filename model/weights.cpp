@@ -255,6 +255,7 @@ void* Weights::sum(Parameter* p) {
 }
 
 Parameter* Weights::find(Count layer, std::string_view name) {
+  layer = arch_.weights_of(layer);
   const auto it =
       by_name_.find(layer < 0 ? std::string(name) : "layers." + std::to_string(layer) + "." + std::string(name));
   return it == by_name_.end() ? nullptr : it->second;
@@ -267,6 +268,7 @@ Parameter& Weights::at(Count layer, std::string_view name) {
 
 /// One of the parameters of an operator: all are trained alike.
 const Parameter* Weights::of_operator(Count layer, std::string_view op) const {
+  layer = arch_.weights_of(layer);
   const std::string first =
       (layer < 0 ? std::string(op) : "layers." + std::to_string(layer) + "." + std::string(op)) + ".";
   const auto it = by_name_.lower_bound(first);

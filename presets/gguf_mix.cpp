@@ -97,6 +97,7 @@ void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer&
   const auto add = [&](TensorKind kind, Count groups, Count rows, Count columns) {
     if (rows > 0 && columns > 0) all.push_back({kind, {in, layer, groups, rows, columns, {}}});
   };
+  if (op.borrowed) return;
   const auto* linear = std::get_if<Linear>(&op.shape);
   const TensorKind kind = kind_of(op, m, files);
   if (const auto* table = std::get_if<Lookup>(&op.shape)) return add(kind, 1, table->rows, table->width);

@@ -97,12 +97,13 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const ParameterSums s = parameters(a);
   const Count routed = routed_parameters(a);
   const Exact per_layer = Exact(a.layers) * a.per_layer.width;
-  const Exact rows =
-      Exact(tokens) * (a.hidden + (a.learned_rows() > 0 ? a.hidden : 0) + per_layer) + per_layer * a.hidden;
+  const Exact rows = Exact(tokens) * (a.summed_width() + (a.learned_rows() > 0 ? a.summed_width() : 0) + per_layer) +
+                     per_layer * a.hidden;
   const Exact mix = a.hyper_connected() ? Exact(a.streams) + 1 : Exact(0);  // bias and scale of the mix before the head
   const Exact streams =  // their projections behind the embedding, and routers that layers read twice
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);
-  const Exact head = Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + mix;
+  const Exact head =
+      Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + (a.head.exit_gate ? 1 : 0) + mix;
   const double fixed = (Exact(s.attention) + s.mlp + s.norm - routed + head + rows + streams).real();
   const Count choices = a.moe.experts + a.moe.zero_experts;
   const double share = routed > 0 ? experts_touched(choices, a.moe.top_k, tokens) / real(choices) : 0;
