@@ -83,6 +83,7 @@ Choice row_with(const Pair& pair) {
           c[f] = i;
           c[g] = k;
           if (c[placement] == 6 && f != experts && g != experts) c[experts] = 1;
+          if (c[embedding] == 3 && f != stack && g != stack) c[stack] = 1;
           if (c[gradients] == 1 && f != precision && g != precision) c[precision] = 1;
           c = possible(c);
           if (c[f] == i && c[g] == k) return c;
@@ -178,12 +179,12 @@ void settle_repeats(Choice& c) {
 
 Choice possible(Choice c) {
   settle_repeats(c);
-  if (c[embedding] == 3 && !is_encoder(c)) c[stack] = 1;  // an encoder's, of one residual stream
+  if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm are as wide as the model
   // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
   if (c[further] > 0) {
     c[stack] = c[window] = c[cache] = 0;
     if (c[streams] > 1) c[streams] = 0;  // their result has those of hyper-connections alone
-    if (c[embedding] == 2) c[embedding] = 0;
+    if (c[embedding] >= 2) c[embedding] = 0;
     if (is_relative(c)) c[position] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[keys] == 2) c[keys] = 1;  // their layer has the last one's mixer
