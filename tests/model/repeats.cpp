@@ -34,15 +34,14 @@ std::vector<Variant> repeating_variants() {
     a.layers = 4;
     a.repeats.layers = LayerSet::every(1, 2, 4);
   });
-  add("experts and a recurrence that run three times", [](Arch& a, Plan&) {
-    a.layers = 6;
+  add("experts and a recurrence that run twice", [](Arch& a, Plan&) {
     a.head.exit_gate = false;
-    a.repeats = {2, LayerSet::every(2, 1, 6), true};
-    a.moe = {.experts = 3, .top_k = 2, .width = 7, .layers = LayerSet::every(1, 2, 6)};
+    a.repeats = {2, LayerSet::every(2, 1, 4), true};
+    a.moe = {.experts = 3, .top_k = 2, .width = 7, .layers = LayerSet::every(1, 2, 4)};
     LayerMixer short_convolution;
     short_convolution.attention = AttentionKind::none;
     short_convolution.recurrent = {.kind = RecurrentKind::short_convolution, .heads = 12, .head_dim = 1, .taps = 3};
-    short_convolution.layers = LayerSet::every(0, 2, 6);
+    short_convolution.layers = LayerSet::every(0, 2, 4);
     a.mixers.push(short_convolution);
   });
   return all;
