@@ -207,7 +207,7 @@ void set_block(Arch& a, const Choice& c) {
   a.narrow_ends = c[embedding] == 3;
   if (c[repeats] > 0) a.repeats = {.period = c[repeats] == 1 ? 1 : 2, .layers = LayerSet::every(c[repeats], 1, 3)};
   a.repeats.normed = c[repeats] == 2 && a.final_norm && !is_encoder(c);
-  a.head.exit_gate = a.repeats.normed;
+  a.head.exit_gate = a.repeats.normed && c[logits] != 2;  // it reads what logits in chunks put their gradient into
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
   if (c[streams] == 1 || c[streams] == 2) a.streams = 3;
