@@ -142,6 +142,8 @@ struct ModelHead {
   bool transform_bias = true;  ///< of a masked token's dense layer
   bool pooler = false;         ///< a dense layer with bias and tanh: hidden x hidden (BERT)
   bool sentence_pair = false;  ///< two logits of the pooler's result: whether the second sentence follows the first
+  bool exit_gate = false;      ///< a logit with bias of the final norm's result: whether to stop after this run of the
+                               ///< layers (Ouro): hidden + 1. That of the last run alone is computed.
   constexpr bool operator==(const ModelHead&) const = default;
   constexpr bool has_logits() const { return kind != HeadKind::none; }
 };
@@ -167,10 +169,23 @@ struct Mtp {
   constexpr bool operator==(const Mtp&) const = default;
 };
 
+/// Layers without weights of their own: each has those of the layer `period` before it (ALBERT, arXiv:1909.11942;
+/// looped models, arXiv:2510.25741). Weights, gradients and optimizer states count once; what a layer computes, keeps
+/// and caches counts in each of them.
+struct Repeats {
+  Count period = 1;
+  LayerSet layers;
+  bool normed = false;  ///< the model's final norm also follows the last layer of each period but the last (Ouro)
+  constexpr bool operator==(const Repeats&) const = default;
+};
+
 struct Arch : Mixer {
   Count layers = 0, hidden = 0, vocabulary = 0;
   Count context = 0;          ///< longest sequence that the model was trained for
   Count embedding_width = 0;  ///< width of the token table; two projections join it to another `hidden` (OPT-350M)
+
+  bool narrow_ends = false;  ///< positions, token types and the embedding's norm are as wide as that table, one
+                             ///< projection with bias follows, and a masked token's dense layer leads back (ALBERT)
 
   BlockKind block = BlockKind::serial;
 
@@ -190,6 +205,7 @@ struct Arch : Mixer {
                               ///< shares (RWKV)
   Moe moe;                    ///< moe.experts = 0: dense
 
+  Repeats repeats;
   Count streams =
       1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)
   bool altup = false;  ///< the streams are predicted before a layer, which reads the first, and corrected by its result
@@ -224,11 +240,21 @@ struct Arch : Mixer {
   Mtp mtp;  ///< beside the model, in none of its counts
 
   constexpr bool operator==(const Arch&) const = default;
+  /// The width of the embedding's sum and norm.
+  constexpr Count summed_width() const { return narrow_ends ? embedding_width : hidden; }
+  /// Whether the head has a projection from the model's width to that of a narrower table.
+  constexpr bool narrows_head() const { return embedding_width != hidden && !narrow_ends; }
   /// Rows of learned positions that are added to the embedding.
   constexpr Count learned_rows() const { return position == Position::learned ? position_rows : added_rows; }
   /// Whether residual streams are mixed around every half of a layer.
   constexpr bool hyper_connected() const { return streams > 1 && !altup; }
   constexpr bool has_experts() const { return moe.experts > 0; }
+  constexpr bool has_repeats() const { return !repeats.layers.empty(); }
+  /// The layer whose weights a layer has.
+  constexpr Count weights_of(Count layer) const {
+    while (layer >= 0 && layer < layers && repeats.layers.contains(layer)) layer -= repeats.period;
+    return layer;
+  }
   /// Whether every token sees later ones, so that nothing is generated token by token.
   constexpr bool is_encoder() const { return bidirectional && !has_cross_attention(); }
   /// Whether the first layers are an encoder, whose result the other ones read.

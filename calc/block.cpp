@@ -305,7 +305,7 @@ TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, T
 }
 
 /// x + attention(norm x) + mlp(norm x), with one norm or two.
-void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
+TensorId parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   const TensorId n = b.norm("attn.norm", block_input, b.tokens());
   const TensorId m = a.norms_per_layer == 2 ? b.norm("mlp.norm", block_input, b.tokens()) : n;
@@ -314,12 +314,12 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   b.dropout("attn.dropout", attn, x, b.tokens());
   b.dropout("mlp.dropout", mlp, y, b.tokens());
   const TensorId sum = b.pointwise("block.sum", mlp, PointwiseKind::add, Split::partial, x, y, a.hidden);
-  b.pointwise("block.add", mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
+  return b.pointwise("block.add", mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
 }
 
 /// Two halves of attention and dense MLP, whose operators have the same names; the experts begin beside the first MLP,
 /// and their result joins after the second.
-void shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
+TensorId shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   TensorId x = block_input, routed = no_tensor;
   for (const bool first : {true, false}) {
@@ -329,12 +329,12 @@ void shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
       return dense_mlp(b, in, a.mlp_width);
     });
   }
-  b.pointwise("block.shortcut_add", mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
+  return b.pointwise("block.shortcut_add", mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
 }
 
 /// A serial layer of the first of several residual streams, with a low rank beside attention; its input of its own goes
 /// to the other streams.
-void alternating_block(SegmentBuilder& b, const LayerKind& kind) {
+TensorId alternating_block(SegmentBuilder& b, const LayerKind& kind) {
   TensorId beside = no_tensor;
   const TensorId predicted = predicted_streams(b, block_input);
   TensorId x = sub_layer(b, attention_names, attn, predicted, [&](TensorId in) {
@@ -346,25 +346,12 @@ void alternating_block(SegmentBuilder& b, const LayerKind& kind) {
   x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
   const TensorId corrected = corrected_streams(b, predicted, x);
   shared_with_streams(b, corrected, per_layer_input(b, first_stream(b, corrected)));
+  return corrected;
 }
 
-}  // namespace
-
-OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
-  SegmentBuilder b(a, s, kind);
-  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder in a decoding step
-  if (a.block == BlockKind::parallel) {
-    parallel_block(b, kind);
-    return b.ops();
-  }
-  if (a.block == BlockKind::shortcut && !kind.half) {
-    shortcut_block(b, kind);
-    return b.ops();
-  }
-  if (a.altup) {
-    alternating_block(b, kind);
-    return b.ops();
-  }
+/// Attention to an encoder between mixer and MLP where there is one; then what a layer does with its result.
+TensorId serial_block(SegmentBuilder& b, const LayerKind& kind) {
+  const Arch& a = b.arch();
   TensorId x = block_input;
   if (!b.mixer().is_empty())
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
@@ -375,6 +362,24 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   if (a.output_scale)
     b.in_place("block.scale", Component::norm,
                {.kind = PointwiseKind::scale, .rows = b.tokens(), .width = a.hidden, .weights = 1}, Split::tokens, x);
+  return x;
+}
+
+/// The result of a layer's operators.
+TensorId block(SegmentBuilder& b, const LayerKind& kind) {
+  const Arch& a = b.arch();
+  if (a.block == BlockKind::parallel) return parallel_block(b, kind);
+  if (a.block == BlockKind::shortcut && !kind.half) return shortcut_block(b, kind);
+  return a.altup ? alternating_block(b, kind) : serial_block(b, kind);
+}
+
+}  // namespace
+
+OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
+  SegmentBuilder b(a, s, kind);
+  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder in a decoding step
+  const TensorId x = block(b, kind);
+  if (kind.ends_run) b.borrowed_norm("run.norm", x, b.tokens());
   if (kind.closes_encoder) {
     if (a.final_norm) b.norm("encoder.norm", x, b.tokens());
     b.carry_result();

@@ -120,6 +120,7 @@ Learned learned(const Shape& s) {
 }
 Learned learned(const Op& op) {
   Learned l = learned(op.shape);
+  if (op.borrowed) return {.matmul = l.matmul, .matmul_idle = l.matmul_idle};
   if (op.is_frozen()) {
     l.frozen = l.total;
     l.factored = 0;

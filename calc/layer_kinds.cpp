@@ -87,6 +87,20 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
   }
 }
 
+/// The same for layers with weights of their own and for those that repeat others', each with or without the final norm
+/// behind them.
+template <typename Visit>
+void for_each_repeat(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
+  if (!a.has_repeats()) return for_each_mlp(a, kind, alike, visit);
+  const Count period = a.repeats.period;
+  const LayerSet ends = a.repeats.normed ? LayerSet::every(period - 1, period, a.layers - 1) : LayerSet();
+  for (const unsigned bits : {0U, 1U, 2U, 3U}) {
+    kind.repeats = bits & 1U;
+    kind.ends_run = bits & 2U;
+    for_each_mlp(a, kind, alike.filtered(a.repeats.layers, kind.repeats).filtered(ends, kind.ends_run), visit);
+  }
+}
+
 /// Calls visit(kind, layers) for every way in which layers can differ in what they do, those of no layer among them.
 template <typename Visit>
 void for_each_unlike(const Arch& a, const Visit& visit) {
@@ -114,7 +128,7 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
         if (marked.empty()) continue;
         for (const bool is_bare : {false, true}) {
           kind.bare = is_bare;
-          for_each_mlp(a, kind, marked.filtered(openers, kind.opens_block).filtered(bare, is_bare), visit);
+          for_each_repeat(a, kind, marked.filtered(openers, kind.opens_block).filtered(bare, is_bare), visit);
         }
       }
     }

@@ -25,6 +25,8 @@ struct LayerKind {
   bool frozen = false;        ///< none of its weights is trained
   bool asks = true;           ///< whether its input asks for a gradient: something before it is trained
   bool wide = false;          ///< its products stay in the working format
+  bool repeats = false;       ///< its weights are those of an earlier layer (Arch::repeats)
+  bool ends_run = false;      ///< the model's final norm follows it (Repeats::normed)
   bool half = false;          ///< the half of a shortcut block, without experts: the layer of a module (Mtp)
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
   /// Whether later layers read something of it besides its result (calc/handed_on.hpp).

@@ -133,8 +133,8 @@ bool heads_divide(const Arch& arch, Count ranks) {
 
 /// Whether layers read what another segment made besides their input.
 bool reads_others(const Arch& arch) {
-  bool shared = arch.residual_block > 0 || arch.per_layer.width > 0 || arch.is_encoder_decoder() ||
-                (arch.position == Position::relative && !arch.layer_distances);
+  bool shared = arch.has_repeats() || arch.residual_block > 0 || arch.per_layer.width > 0 ||
+                arch.is_encoder_decoder() || (arch.position == Position::relative && !arch.layer_distances);
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) shared = shared || arch.mixer(i).reads_kv();
   return shared;
 }

@@ -6,7 +6,7 @@ namespace llmcalc {
 
 Matrices muon_matrices(const Op& op) {
   const Linear* l = std::get_if<Linear>(&op.shape);
-  if (l == nullptr || op.is_frozen() || !is_inside_block(op.component)) return {};
+  if (l == nullptr || op.is_frozen() || op.borrowed || !is_inside_block(op.component)) return {};
   return {l->groups, l->in, l->out};
 }
 

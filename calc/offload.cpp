@@ -15,9 +15,11 @@ Count shard(Count own, Count experts, const Layout& l) {
 
 Bytes weights_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
   if (l.zero != Zero::weights)
-    return row.weights + bytes_of(training_weights(plan), row.tied.trained()) + row.tied_frozen;
+    return row.weights + row.borrowed.weights + bytes_of(training_weights(plan), row.tied.trained()) + row.tied_frozen;
   const Learned own = row.learned - row.experts;
-  return bytes_of(training_weights(plan), shard(add(own.total, row.tied.total), row.experts.total, l));
+  const Borrowed& more = row.borrowed;
+  return bytes_of(training_weights(plan),
+                  shard(add(add(own.total, row.tied.total), more.own), add(row.experts.total, more.experts), l));
 }
 
 Bytes gradients_of(const LayerPrice& row, const Plan& plan, const Layout& l) {

@@ -328,6 +328,7 @@ struct Op {
   bool asks = true;         ///< whether its inputs ask for gradients; where nothing before it is trained they need none
   bool read_again = false;  ///< a router without a backward pass, whose choice that of experts reads
   bool narrow = false;      ///< a product in the plan's format, where that has fewer than 16 bits
+  bool borrowed = false;    ///< its weights are another operator's, and counted there
   Owner owner = Owner::model;
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }

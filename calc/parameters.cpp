@@ -23,7 +23,7 @@ Parameters counted(const Arch& arch, bool modules) {
   const Step step{.training = true, .mtp = modules ? arch.mtp.modules : 0};
   for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) {
     if (row.segment.mtp != modules) return;
-    const Learned l = row.segment.repeats * learned(row.op.shape);
+    const Learned l = row.segment.repeats * learned(row.op);
     sum.by[static_cast<std::size_t>(row.op.component)] += l;
     if (const Linear* e = std::get_if<Linear>(&row.op.shape); e != nullptr && e->top_k > 0) one += l.total / e->groups;
   });

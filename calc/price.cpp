@@ -175,7 +175,16 @@ class Pricer {
     if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(*loss, p_);
   }
 
+  /// Notes what an operator multiplies with and another one holds.
+  void borrow(LayerPrice& row, const Op& op) const {
+    const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
+    (divided ? row.borrowed.experts : row.borrowed.own) += learned(op.shape).total;
+    row.borrowed.weights += weight_bytes(op.shape, stored(op, p_));
+  }
+
   void hold(LayerPrice& row, const Op& op) const {
+    row.cache += cache_row(op.shape, p_);
+    if (op.borrowed) return borrow(row, op);
     const Learned mine = learned(op);
     const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
     row.learned += mine;
@@ -185,7 +194,6 @@ class Pricer {
     row.weights += bytes;
     prices_.weights[static_cast<std::size_t>(op.owner)][stored_component(op.shape, op.component)] += row.layers * bytes;
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
-    row.cache += cache_row(op.shape, p_);
   }
 
   /// Notes the token table of a head that is tied to it, or of modules: with them the head's rank has one in any case.

@@ -95,6 +95,12 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
   return {n * o.bound, n * o.estimate, mul(n, o.cut)};
 }
 
+/// Weights of another layer that a layer works with (Arch::repeats): they are held there, and fetched here.
+struct Borrowed {
+  Count own = 0, experts = 0;  ///< numbers, those of experts that are divided over expert-parallel ranks apart
+  Bytes weights{};
+};
+
 /// The price of one layer of one kind, the embedding or the head: one micro-batch or one inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
@@ -106,7 +112,8 @@ struct LayerPrice {
   PassPrice again{};                              ///< forward work that backward recomputes
   WholeFlops whole{};
   Learned learned{};
-  Learned experts{};    ///< the part of `learned` that is divided over expert-parallel ranks
+  Learned experts{};  ///< the part of `learned` that is divided over expert-parallel ranks
+  Borrowed borrowed{};
   Learned tied{};       ///< of the head: the token table's, where the head or a module uses it too
   Bytes tied_frozen{};  ///< its bytes, where it is not trained
   Bytes weights{};

@@ -64,8 +64,8 @@ class Clock {
     if (!shared_ && !experts_shared_) return;
     Learned own = row.learned - row.experts;
     if (copies_table(layout_)) own += row.tied;
-    if (shared_) share_out(own, Group::shard, Group::data, t);
-    if (experts_shared_) share_out(row.experts, Group::expert_data, Group::expert_data, t);
+    if (shared_) share_out(own, row.borrowed.own, Group::shard, Group::data, t);
+    if (experts_shared_) share_out(row.experts, row.borrowed.experts, Group::expert_data, Group::expert_data, t);
   }
 
   /// Transfers to and from the host, beside a row's other work; not beside exchanges with experts that can themselves
@@ -191,9 +191,10 @@ class Clock {
   }
 
   /// Gathers of weights, and reductions of the gradients of those that are trained over all ranks that hold them.
-  /// Frozen weights are gathered under ZeRO-3 alone: nobody updates them.
-  void share_out(const Learned& numbers, Group shard, Group all, RowTime& t) {
-    const Count n = numbers.trained(), fetched = layout_.zero == Zero::weights ? numbers.total : n;
+  /// Frozen weights, and those that the layer repeats, are gathered under ZeRO-3 alone: nobody updates them here.
+  void share_out(const Learned& numbers, Count borrowed, Group shard, Group all, RowTime& t) {
+    const Count n = numbers.trained();
+    const Count fetched = layout_.zero == Zero::weights ? add(numbers.total, borrowed) : n;
     const Bytes gradients(mul(plan_.gradient_bytes, n));
     if (layout_.zero != Zero::none && fetched > 0)
       t.gather += over(shard, CollectiveOp::all_gather, bytes_of(training_weights(plan_), fetched));

@@ -22,6 +22,7 @@ class SegmentBuilder {
     const TensorId out = ops_.new_tensor();
     Op& op = ops_.push({name, shape, c, split, unit, in, out});
     op.weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
+    op.borrowed = kind_.repeats;
     op.narrow = !kind_.wide && std::holds_alternative<Linear>(shape) && s_.narrowed.has(c);
     return out;
   }
@@ -32,6 +33,7 @@ class SegmentBuilder {
                 TensorId b = no_tensor, Count unit = 1) {
     Op& op = ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
     if (shape.weights > 0) op.weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
+    op.borrowed = kind_.repeats;
   }
 
   /// y = x W + b on all tokens.
@@ -72,14 +74,20 @@ class SegmentBuilder {
   TensorId norm(std::string_view name, TensorId x, Count rows) {
     return add(name, Component::norm, norm_shape(rows, a_.hidden), Split::tokens, x);
   }
+  /// The same with the weights of another operator.
+  TensorId borrowed_norm(std::string_view name, TensorId x, Count rows) {
+    const TensorId y = norm(name, x, rows);
+    ops_[ops_.size() - 1].borrowed = true;
+    return y;
+  }
   Norm norm_shape(Count rows, Count width) const {
     const Count vectors = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count weights = a_.norm == NormKind::weight_free ? 0 : mul(vectors, width);
     return {.rows = rows, .width = width, .weights = weights, .centred = a_.norm != NormKind::rms_norm};
   }
-  void dropout(std::string_view name, Component c, TensorId x, Count rows) {
-    if (s_.dropout)
-      in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = a_.hidden}, Split::tokens, x);
+  void dropout(std::string_view name, Component c, TensorId x, Count rows) { dropout(name, c, x, rows, a_.hidden); }
+  void dropout(std::string_view name, Component c, TensorId x, Count rows, Count width) {
+    if (s_.dropout) in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = width}, Split::tokens, x);
   }
 
   /// A tensor that another segment made.

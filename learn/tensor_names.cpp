@@ -57,6 +57,13 @@ constexpr std::array gemma2_own{
 constexpr std::array<std::string_view, 2> gemma2_prefixes{"", "language_model."};
 constexpr std::array<std::string_view, 3> gemma2_ignored{"lm_head.weight", "vision_tower.*", "multi_modal_projector.*"};
 
+/// hub ByteDance/Ouro-1.4B, modeling_ouro.py: the norms behind attention and MLP, and a gate.
+constexpr std::array ouro_own{
+    StoredModule{"layers.#.attn.post_norm", "model.layers.#.input_layernorm_2"},
+    StoredModule{"layers.#.mlp.post_norm", "model.layers.#.post_attention_layernorm_2"},
+    StoredModule{"head.exit_gate", "model.early_exit_gate"},
+};
+
 /// hf qwen3_moe/modeling_qwen3_moe.py, mixtral/modeling_mixtral.py: every expert has matrices of its own.
 constexpr std::array qwen3_moe_own{
     StoredModule{"layers.#.mlp.router", "model.layers.#.mlp.gate"},
@@ -76,6 +83,7 @@ constexpr std::array tables{
     NameTable{"llama mistral qwen2 qwen3 gemma", {}, llama_modules, llama_prefixes, llama_ignored},
     NameTable{"qwen3_moe", qwen3_moe_own, llama_modules, llama_prefixes, llama_ignored},
     NameTable{"mixtral", mixtral_own, llama_modules, llama_prefixes, llama_ignored},
+    NameTable{"ouro", ouro_own, llama_modules, llama_prefixes, llama_ignored},
     NameTable{"gemma2 gemma3_text", gemma2_own, llama_modules, gemma2_prefixes, gemma2_ignored},
 };
 

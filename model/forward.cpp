@@ -19,6 +19,12 @@ Value norm(Pass& p, std::string_view op, Value x) {
                 {.rows = rows, .width = p.arch().hidden, .centred = p.arch().norm != NormKind::rms_norm});
 }
 
+/// The same over the width of x.
+Value own_norm(Pass& p, std::string_view op, Value x) {
+  const Norm shape{.rows = x.rows, .width = x.width, .centred = p.arch().norm != NormKind::rms_norm};
+  return p.norm(op, std::move(x), shape);
+}
+
 // ---- MLP
 
 /// Names of one MLP's operators: dense, routed experts, shared experts.
@@ -236,7 +242,7 @@ Value alternating_block(Pass& p, Value x) {
   return p.share_with_streams("altup.share", std::move(corrected), std::move(own));
 }
 
-Value block(Pass& p, Value x) {
+Value block_of_kind(Pass& p, Value x) {
   if (p.arch().altup) return alternating_block(p, std::move(x));
   if (p.arch().block == BlockKind::shortcut && !p.kind().half) return shortcut_block(p, std::move(x));
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
@@ -248,6 +254,13 @@ Value block(Pass& p, Value x) {
     x = p.add("per_layer.add", std::move(x), std::move(own));
   }
   if (p.arch().output_scale) p.multiply_by("block.scale", x);
+  return x;
+}
+
+/// A layer, and behind the last one of a run that others follow, or of an encoder, a norm.
+Value block(Pass& p, Value x) {
+  x = block_of_kind(p, std::move(x));
+  if (p.kind().ends_run) return norm(p, "run.norm", std::move(x));
   if (!p.kind().closes_encoder) return x;
   return p.encoder_result([&] { return norm(p, "encoder.norm", std::move(x)); });
 }
@@ -275,7 +288,7 @@ void make_distances(Pass& p) {
 Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   const Arch& a = p.arch();
   Value x = p.lookup("embedding.tokens", ids);
-  if (a.embedding_width != a.hidden) x = p.linear("embedding.project", std::move(x));
+  if (a.narrows_head()) x = p.linear("embedding.project", std::move(x));
   if (a.learned_rows() > 0) {
     Value positions = p.lookup("embedding.positions", {});
     x = p.add("embedding.add", std::move(x), std::move(positions));
@@ -284,8 +297,9 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
     Value types = p.segments("embedding.types");
     x = p.add("embedding.types_add", std::move(x), std::move(types));
   }
-  if (a.embedding_norm) x = norm(p, "embedding.norm", std::move(x));
+  if (a.embedding_norm) x = own_norm(p, "embedding.norm", std::move(x));
   p.dropout("embedding.dropout", x);
+  if (a.narrow_ends) x = p.linear("embedding.project", std::move(x));
   make_distances(p);
   if (a.per_layer.width > 0) p.give_layers(layer_inputs(p, ids, x));
   if (a.altup) return stacked_streams(p, std::move(x));
@@ -329,8 +343,15 @@ Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
   const Arch& a = p.arch();
   p.look_at(token);
   if (normed) x = final_norm(p, std::move(x), token);
-  if (a.embedding_width != a.hidden) x = p.linear("head.project", std::move(x));
+  if (a.narrows_head()) x = p.linear("head.project", std::move(x));
   return p.logits("head.logits", std::move(x));
+}
+
+/// The same behind a logit of the final norm's result that no operator reads.
+Value gated_logits(Pass& p, Value x, std::optional<Count> token) {
+  x = final_norm(p, std::move(x), token);
+  p.judge("head.exit_gate", p.linear("head.exit_gate", x));
+  return logits(p, std::move(x), false, token);
 }
 
 /// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
@@ -350,10 +371,11 @@ Value head(Pass& p, Value x) {
   }
   if (a.head.pooler) p.judge(first.op, first.value);
   if (a.residual_block > 0) x = p.mix("head.mix", std::move(x), true);
+  if (a.head.exit_gate) return gated_logits(p, std::move(x), token);
   if (a.head.kind != HeadKind::masked_token) return logits(p, std::move(x), a.final_norm, token);
   if (a.final_norm) x = final_norm(p, std::move(x), token);
   x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
-  return logits(p, norm(p, "head.transform_norm", std::move(x)), false, token);
+  return logits(p, own_norm(p, "head.transform_norm", std::move(x)), false, token);
 }
 
 /// Layers in groups, of which only the first one's input is kept (Megatron-LM's uniform recomputation).

@@ -30,16 +30,17 @@ class Shapes {
   void vector(const std::string& name, Count numbers, Start start) {
     all_.push_back({prefix_ + name, 1, numbers, 0, start});
   }
-  void norm(const std::string& name) {
-    if (a_.norm != NormKind::weight_free) scale(name, a_.hidden, a_.norm == NormKind::layer_norm);
+  void norm(const std::string& name) { norm(name, a_.hidden); }
+  void norm(const std::string& name, Count width) {
+    if (a_.norm != NormKind::weight_free) scale(name, width, a_.norm == NormKind::layer_norm);
   }
 
   void embedding() {
     matrix("embedding.tokens", a_.vocabulary, a_.embedding_width, false);
-    if (a_.embedding_width != a_.hidden) matrix("embedding.project", a_.hidden, a_.embedding_width, false);
-    if (a_.learned_rows() > 0) matrix("embedding.positions", a_.learned_rows(), a_.hidden, false);
-    if (a_.token_types > 0) matrix("embedding.types", a_.token_types, a_.hidden, false);
-    if (a_.embedding_norm) norm("embedding.norm");
+    if (a_.embedding_width != a_.hidden) matrix("embedding.project", a_.hidden, a_.embedding_width, a_.narrow_ends);
+    if (a_.learned_rows() > 0) matrix("embedding.positions", a_.learned_rows(), a_.summed_width(), false);
+    if (a_.token_types > 0) matrix("embedding.types", a_.token_types, a_.summed_width(), false);
+    if (a_.embedding_norm) norm("embedding.norm", a_.summed_width());
     if (a_.position == Position::relative && !a_.layer_distances) distances();
     if (a_.per_layer.width > 0) layer_inputs();
     if (a_.altup) matrix("embedding.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
@@ -68,12 +69,13 @@ class Shapes {
     if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
     if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
     if (a_.head.kind == HeadKind::masked_token) {
-      matrix("head.transform", a_.hidden, a_.hidden, a_.head.transform_bias);
-      norm("head.transform_norm");
+      matrix("head.transform", a_.summed_width(), a_.hidden, a_.head.transform_bias);
+      norm("head.transform_norm", a_.summed_width());
     }
     if (a_.final_norm) norm("head.norm");
+    if (a_.head.exit_gate) matrix("head.exit_gate", 1, a_.hidden, true);
     if (!a_.head.has_logits()) return;
-    if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
+    if (a_.narrows_head()) matrix("head.project", a_.embedding_width, a_.hidden, false);
     if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);
     if (a_.head_bias) vector("head.logits.bias", a_.vocabulary, Start::zero);
   }
@@ -97,6 +99,7 @@ class Shapes {
   }
   /// A layer, or a half of one.
   void part(Count i, const LayerKind& kind) {
+    if (kind.repeats) return;
     prefix_ = "layers." + std::to_string(i) + ".";
     const Mixer& m = a_.mixer(kind.mixer);
     const bool parallel = a_.block == BlockKind::parallel;

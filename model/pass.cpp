@@ -167,7 +167,7 @@ bool trains_some(const Weights& weights, Count first, Count n) {
 }  // namespace
 
 Value Pass::checkpoint(Value given, const std::function<Value(Value)>& block) {
-  const bool back = taping() && (given.slot->asks || trains_some(weights_, layer_, halves(arch_)));
+  const bool back = taping() && (given.slot->asks || trains_some(weights_, arch_.weights_of(layer_), halves(arch_)));
   if (!back) return block(std::move(given));
   Value x = std::move(given);
   const Count layer = layer_;

@@ -254,9 +254,20 @@ void* Weights::sum(Parameter* p) {
   return p->gradient->data();
 }
 
+namespace {
+
+/// The whole name of a parameter that a layer works with: of a layer that repeats another it is that layer's, and the
+/// norm between two runs is the model's final one.
+std::string whole_name(const Arch& arch, Count layer, std::string_view name) {
+  if (name.starts_with("run.norm")) return "head" + std::string(name.substr(3));
+  if (layer < 0) return std::string(name);
+  return "layers." + std::to_string(arch.weights_of(layer)) + "." + std::string(name);
+}
+
+}  // namespace
+
 Parameter* Weights::find(Count layer, std::string_view name) {
-  const auto it =
-      by_name_.find(layer < 0 ? std::string(name) : "layers." + std::to_string(layer) + "." + std::string(name));
+  const auto it = by_name_.find(whole_name(arch_, layer, name));
   return it == by_name_.end() ? nullptr : it->second;
 }
 
@@ -267,8 +278,7 @@ Parameter& Weights::at(Count layer, std::string_view name) {
 
 /// One of the parameters of an operator: all are trained alike.
 const Parameter* Weights::of_operator(Count layer, std::string_view op) const {
-  const std::string first =
-      (layer < 0 ? std::string(op) : "layers." + std::to_string(layer) + "." + std::string(op)) + ".";
+  const std::string first = whole_name(arch_, layer, op) + ".";
   const auto it = by_name_.lower_bound(first);
   return it != by_name_.end() && it->first.starts_with(first) ? it->second : nullptr;
 }

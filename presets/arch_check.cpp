@@ -8,6 +8,7 @@
 #include "calc/layer_kinds.hpp"
 #include "calc/parameters.hpp"
 #include "presets/mixer_check.hpp"
+#include "presets/repeats.hpp"
 
 namespace llmcalc {
 
@@ -135,8 +136,7 @@ void check_direction(const Arch& a, const Check& check) {
 
 /// Whether nothing but a norm or a pooler may stand behind the last layer.
 bool has_plain_end(const Arch& a) {
-  return a.streams == 1 && a.residual_block == 0 && a.embedding_width == a.hidden && !a.is_encoder_decoder() &&
-         a.mtp.modules == 0;
+  return a.streams == 1 && a.residual_block == 0 && !a.narrows_head() && !a.is_encoder_decoder() && a.mtp.modules == 0;
 }
 
 void check_head(const Arch& a, const Check& check) {
@@ -149,8 +149,10 @@ void check_head(const Arch& a, const Check& check) {
              "a model without logits has one residual stream, a token table as wide as the model, no decoder behind an "
              "encoder and no modules for further tokens; give the head another kind");
   check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's result; add the pooler");
-  check.that(a.head.kind != HeadKind::masked_token || a.embedding_width == a.hidden,
-             "a masked_token head needs an embedding as wide as the model");
+  check.that(a.head.kind != HeadKind::masked_token || !a.narrows_head(),
+             "a masked_token head needs an embedding as wide as the model, or \"narrow_ends\"");
+  check_narrow_ends(a, check);
+  check_exit_gate(a, check);
   check.size(a.token_types, "the number of token types", 0);
 }
 
@@ -382,6 +384,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_streams(arch, check);
   check_positions(arch, check);
   check_mtp(arch, check);
+  check_repeats(arch, check);
   check_count(arch, check);
 }
 

@@ -118,6 +118,7 @@ void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer&
   const auto add = [&](TensorKind kind, Count groups, Count rows, Count columns) {
     if (rows > 0 && columns > 0) all.push_back({kind, {in, op.owner, layer, groups, rows, columns, {}}});
   };
+  if (op.borrowed) return;
   const auto* linear = std::get_if<Linear>(&op.shape);
   const TensorKind model_kind = kind_of(op, m, files);
   const TensorKind kind = op.owner == Owner::modules ? kind_in_module(model_kind) : model_kind;

@@ -6,6 +6,7 @@
 #include "presets/arch_check.hpp"
 #include "presets/layer_pattern.hpp"
 #include "presets/mixer_file.hpp"
+#include "presets/repeats.hpp"
 #include "presets/weight_formats.hpp"
 #include "presets/weights_file.hpp"
 #include "text/names.hpp"
@@ -131,6 +132,7 @@ void read_head(const Object& o, Arch& a) {
   a.head.transform_bias = o.flag_or("transform_bias", true);
   a.head.pooler = o.flag_or("pooler", false);
   a.head.sentence_pair = o.flag_or("sentence_pair", false);
+  a.head.exit_gate = o.flag_or("exit_gate", false);
   o.refuse_unread();
 }
 
@@ -159,6 +161,8 @@ Arch read_arch(const Object& o) {
   a.vocabulary = o.positive("vocabulary");
   a.context = o.positive("context");
   a.embedding_width = o.positive_or("embedding_width", a.hidden);
+  a.narrow_ends = o.flag_or("narrow_ends", false);
+  if (o.has("repeats")) a.repeats = read_repeats(o.object("repeats"), a.layers);
   a.streams = o.positive_or("streams", 1);
   a.altup = o.flag_or("altup", false);
   a.laurel_rank = o.count_or("laurel_rank", 0);
@@ -294,6 +298,7 @@ Value head_json(const Arch& a) {
   if (!a.head.transform_bias) v["transform_bias"] = false;
   if (a.head.pooler) v["pooler"] = true;
   if (a.head.sentence_pair) v["sentence_pair"] = true;
+  if (a.head.exit_gate) v["exit_gate"] = true;
   return v;
 }
 
@@ -325,6 +330,8 @@ void put_arch(Value& v, const Arch& a) {
   v["vocabulary"] = a.vocabulary;
   v["context"] = a.context;
   if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
+  if (a.narrow_ends) v["narrow_ends"] = true;
+  if (a.has_repeats()) v["repeats"] = repeats_json(a.repeats, a.layers);
   if (a.streams > 1) v["streams"] = a.streams;
   if (a.altup) v["altup"] = true;
   if (a.laurel_rank > 0) v["laurel_rank"] = a.laurel_rank;

@@ -3,7 +3,8 @@
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
 ///   "family"?  (the model_type of its config: which matrices its files store as one; no parameter depends on it),
-///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden), "streams"?  (residual ones,
+///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden), "narrow_ends"?  (positions,
+///   token types and the embedding's norm have that width, too),  "repeats"?: REPEATS, "streams"?  (residual ones,
 ///   default: 1),  "altup"?  (they are predicted and corrected, not mixed),  "laurel_rank"?  (of a low rank beside
 ///   attention),  "block": serial | parallel |
 ///   shortcut,
@@ -26,7 +27,7 @@
 ///               ranges of distances), "added_rows"? (of a learned table beside those), "per_layer"? (each layer has
 ///               such a table of relative positions) },
 ///   "head": { "tied", "bias", "kind"?: next_token (the default) | masked_token | none, "transform_bias"? (of a masked
-///           token's dense layer; default: true), "pooler"?, "sentence_pair"? },
+///           token's dense layer; default: true), "pooler"?, "sentence_pair"?, "exit_gate"? },
 ///   "token_types"? (rows of a table of segments),
 ///   "residual_block"? (layers after which the residual stream starts again, and sub-layers mix what it was before),
 ///   "layered_input"?: { "rows", "width" }  (of the table, of one layer's input),  "output_scale"?,
@@ -45,7 +46,7 @@
 ///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }
 ///
 /// Caveats are repeated in every report, notes are not. PATTERN: see presets/layer_pattern.hpp; ATTENTION, RECURRENT:
-/// see presets/mixer_file.hpp. A key marked ? may be
+/// see presets/mixer_file.hpp; REPEATS: see presets/repeats.hpp. A key marked ? may be
 /// left out, and then counts as none, 0 or false unless said otherwise; every other key must be there, and no other key
 /// may be.
 

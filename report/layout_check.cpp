@@ -102,10 +102,10 @@ void check_layout(const Request& r) {
                       "parallelism is not known to divide; leave it out",
                       ranks(l, Group::context), model));
     case LayoutFlaw::pipeline_state:
-      throw InputError(
-          fmt::format("--pp {} cannot be: layers of {} read keys, values or inputs that earlier layers made, which the "
-                      "stages of a pipeline do not pass on here; leave it out",
-                      ranks(l, Group::pipeline), model));
+      throw InputError(fmt::format(
+          "--pp {} cannot be: layers of {} read keys, values, inputs or weights of earlier layers, which the "
+          "stages of a pipeline do not pass on here; leave it out",
+          ranks(l, Group::pipeline), model));
     case LayoutFlaw::context_tokens:
       refuse_length(r);
     case LayoutFlaw::experts:

@@ -107,7 +107,7 @@ class OperatorTable {
   }
 
   Line line(const Op& op, Bytes kept, bool again) const {
-    Line l{op, learned(op.shape).total, forward(op, price_), {}, {}, kept, {}};
+    Line l{op, learned(op).total, forward(op, price_), {}, {}, kept, {}};
     if (training()) l.backward = backward(op, price_);
     if (again) l.again = l.forward;
     if (r_.hardware) l.time = time(op, again);

@@ -76,6 +76,9 @@ void check_frozen(const Request& r) {
   if (f.layers.last() >= a.layers)
     throw InputError(fmt::format("--freeze layers:{}: {} has layers 0 to {}; give these", f.layers.last(), r.model.name,
                                  a.layers - 1));
+  if (a.has_repeats() && !f.layers.empty())
+    throw InputError(fmt::format("--freeze layers: layers of {} have one another's weights; freeze parts of all layers",
+                                 r.model.name));
   for (const auto& row : choices<FreezePart>)
     if (f.parts.has(row.value)) check_part(r, row.value);
   if (held_with(a, f).trained() == 0)

@@ -1,4 +1,4 @@
-"""GPT-2, Llama, Qwen and Gemma as their papers and config classes describe them: modules and autograd, with the names
+"""GPT-2, Llama, Qwen, Gemma and Ouro as their papers and config classes describe them: modules and autograd, with the names
 that their checkpoints give to tensors.
 
 A third implementation, for scripts/torch-checkpoints: it shares no code with the program and none with torch_decoder.py.
@@ -251,19 +251,19 @@ class Mixture(nn.Module):
 class Block(nn.Module):
     def __init__(self, c, layer):
         super().__init__()
-        self.self_attn, self.four = Attention(c, layer), c["model_type"] in ("gemma2", "gemma3_text")
+        self.self_attn, self.four = Attention(c, layer), four_norms(c)
         self.second = "block_sparse_moe" if c["model_type"] == "mixtral" else "mlp"
         setattr(self, self.second, Mixture(c) if c["model_type"] in ("mixtral", "qwen3_moe") else Mlp(c))
-        names = ["input_layernorm", "post_attention_layernorm"]
-        for name in names + ["pre_feedforward_layernorm", "post_feedforward_layernorm"] * self.four:
+        for name in self.four or ["input_layernorm", "post_attention_layernorm"]:
             setattr(self, name, RMSNorm(c["hidden_size"], c["rms_norm_eps"], is_gemma(c)))
 
     def forward(self, x):
         if not self.four:
             x = x + self.self_attn(self.input_layernorm(x))
             return x + getattr(self, self.second)(self.post_attention_layernorm(x))
-        x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x)))
-        return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
+        before, behind, before_mlp, behind_mlp = (getattr(self, name) for name in self.four)
+        x = x + behind(self.self_attn(before(x)))
+        return x + behind_mlp(self.mlp(before_mlp(x)))
 
 
 class Body(nn.Module):
@@ -273,16 +273,21 @@ class Body(nn.Module):
         self.layers = nn.ModuleList(Block(c, i) for i in range(c["num_hidden_layers"]))
         self.norm = RMSNorm(c["hidden_size"], c["rms_norm_eps"], is_gemma(c))
         self.scale = math.sqrt(c["hidden_size"]) if is_gemma(c) else 1.0
+        self.runs = c.get("total_ut_steps", 1)
+        if c["model_type"] == "ouro":
+            self.early_exit_gate = nn.Linear(c["hidden_size"], 1)
 
     def forward(self, ids):
         x = self.embed_tokens(ids) * self.scale
-        for layer in self.layers:
-            x = layer(x)
-        return self.norm(x)
+        for _ in range(self.runs):
+            for layer in self.layers:
+                x = layer(x)
+            x = self.norm(x)
+        return x
 
 
 class Llama(nn.Module):
-    """Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3."""
+    """Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Ouro, all of whose runs are done."""
 
     def __init__(self, c):
         super().__init__()
@@ -295,6 +300,15 @@ class Llama(nn.Module):
         logits = self.model(ids) @ table.weight.T
         cap = self.c.get("final_logit_softcapping")
         return cap * torch.tanh(logits / cap) if cap else logits
+
+
+def four_norms(c):
+    """The names of four norms: before and behind attention, before and behind the MLP; none where there are two."""
+    if c["model_type"] == "ouro":
+        return ["input_layernorm", "input_layernorm_2", "post_attention_layernorm", "post_attention_layernorm_2"]
+    if c["model_type"] not in ("gemma2", "gemma3_text"):
+        return []
+    return ["input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"]
 
 
 def is_gemma(c):

@@ -63,6 +63,8 @@ void check_training(const Case& c) {
   if (p.logits.format == LogitFormat::with_gradient) refuse("its logits are there once; give --logits fp32 or compute");
   if (p.logits.chunks > 1 && p.mtp > 0)
     refuse("logits of modules for further tokens are there whole; leave out --mtp, or chunked in --logits");
+  if (p.logits.chunks > 1 && c.arch.head.exit_gate)
+    refuse("an exit gate reads what logits in chunks put their gradient into; leave out chunked in --logits");
   if (trains_adapters(p)) check_adapters(c);
   if (!p.documents.empty() && !model::keeps_documents_apart(c.arch))
     refuse(

@@ -25,7 +25,7 @@ const std::vector<Factor> all_factors{
     {"positions", {"RoPE", "learned", "sinusoidal", "ALiBi", "none", "relative", "relative and learned"}},
     {"biases", {"none", "attention", "MLP", "all", "the MLP's last"}},
     {"head", {"tied", "untied", "untied with bias"}},
-    {"embedding", {"plain", "normed", "narrow"}},
+    {"embedding", {"plain", "normed", "narrow", "narrow with its norm"}},
     {"numbers", {"fp32", "bf16", "fp16"}},
     {"core", {"flash", "naive"}},
     {"softmax store", {"minimal", "seed"}},
@@ -52,6 +52,7 @@ const std::vector<Factor> all_factors{
     {"optimizer states", {"fp32", "bf16", "fp16"}},
     {"documents", {"one", "three in a sequence"}},
     {"gradients", {"fp32", "2 bytes"}},
+    {"repeats", {"none", "all layers repeat the first", "the last repeats the first, behind a norm"}},
     {"sub-norms", {"none", "before the last matrices"}},
     {"trained",
      {"all", "without embedding and norms", "without attention and routers", "without MLPs, experts and head",
@@ -82,6 +83,7 @@ Choice row_with(const Pair& pair) {
           c[f] = i;
           c[g] = k;
           if (c[placement] == 6 && f != experts && g != experts) c[experts] = 1;
+          if (c[embedding] == 3 && f != stack && g != stack) c[stack] = 1;
           if (c[gradients] == 1 && f != precision && g != precision) c[precision] = 1;
           c = possible(c);
           if (c[f] == i && c[g] == k) return c;
@@ -159,12 +161,30 @@ void settle_keys(Choice& c) {
   if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
 }
 
+/// Layers with another one's weights are like it, and read one residual stream.
+void settle_repeats(Choice& c) {
+  if (c[repeats] == 0) return;
+  c[further] = 0;
+  if (c[repeats] == 1) c[middle_layer] = 0;
+  if (c[repeats] == 1 && c[window] % 2 == 1) c[window] = 0;
+  if (c[middle_layer] == 8) c[middle_layer] = 0;
+  c[last_layer] = 0;
+  if (c[experts] == 2) c[experts] = 1;
+  if (c[keys] == 2) c[keys] = 1;
+  if (is_encoder_decoder(c)) c[stack] = 0;
+  if (c[streams] > 1 || c[repeats] == 2) c[streams] = 0;
+  if (c[placement] == 6) c[placement] = 0;
+  if (c[trained] == 4) c[trained] = 0;
+}
+
 Choice possible(Choice c) {
+  settle_repeats(c);
+  if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm are as wide as the model
   // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
   if (c[further] > 0) {
     c[stack] = c[window] = c[cache] = 0;
     if (c[streams] > 1) c[streams] = 0;  // their result has those of hyper-connections alone
-    if (c[embedding] == 2) c[embedding] = 0;
+    if (c[embedding] >= 2) c[embedding] = 0;
     if (is_relative(c)) c[position] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[keys] == 2) c[keys] = 1;  // their layer has the last one's mixer
@@ -173,7 +193,7 @@ Choice possible(Choice c) {
     c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[embedding] == 2) c[embedding] = 0;  // its table is as wide as the model
+    if (c[embedding] == 2) c[embedding] = 0;  // its table is as wide as the model, or its ends are narrow, too
     if (c[stack] == 2) c[head] = 0;           // it has no logits
   }
   if (is_encoder_decoder(c)) {  // the same, an embedding of tokens alone, and keys of the encoder in the cache

@@ -202,8 +202,12 @@ void set_block(Arch& a, const Choice& c) {
   if (c[placement] == 4) a.norms_per_layer = 1;
   a.final_norm = a.norm_placement != NormPlacement::post;
   a.sub_norms = c[sub_norms] == 1;
-  a.embedding_norm = c[embedding] == 1;
-  if (c[embedding] == 2) a.embedding_width = 10;
+  a.embedding_norm = c[embedding] == 1 || c[embedding] == 3;
+  if (c[embedding] >= 2) a.embedding_width = 10;
+  a.narrow_ends = c[embedding] == 3;
+  if (c[repeats] > 0) a.repeats = {.period = c[repeats] == 1 ? 1 : 2, .layers = LayerSet::every(c[repeats], 1, 3)};
+  a.repeats.normed = c[repeats] == 2 && a.final_norm && !is_encoder(c);
+  a.head.exit_gate = a.repeats.normed && c[logits] != 2;  // it reads what logits in chunks put their gradient into
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
   if (c[streams] == 1 || c[streams] == 2) a.streams = 3;

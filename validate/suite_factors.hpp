@@ -44,6 +44,7 @@ enum Which : std::size_t {
   states,
   documents,
   gradients,
+  repeats,
   sub_norms,
   trained
 };

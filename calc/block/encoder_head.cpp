@@ -15,13 +15,15 @@ void add_pooled(SegmentBuilder& b) {
 }
 
 TensorId transformed(SegmentBuilder& b, TensorId x, Count rows) {
-  const Count d = b.arch().hidden;
+  const Arch& a = b.arch();
+  const Count out = a.summed_width();
   constexpr Component c = Component::lm_head;
   const TensorId y =
-      b.add("head.transform", c, Linear{.rows = rows, .in = d, .out = d, .bias = b.arch().head.transform_bias},
+      b.add("head.transform", c, Linear{.rows = rows, .in = a.hidden, .out = out, .bias = a.head.transform_bias},
             Split::tokens, x);
-  const Pointwise act{.kind = PointwiseKind::activate, .rows = rows, .width = d};
-  return b.norm("head.transform_norm", b.add("head.transform_act", c, act, Split::tokens, y), rows);
+  const Pointwise act{.kind = PointwiseKind::activate, .rows = rows, .width = out};
+  return b.add("head.transform_norm", Component::norm, b.norm_shape(rows, out), Split::tokens,
+               b.add("head.transform_act", c, act, Split::tokens, y));
 }
 
 }  // namespace llmcalc

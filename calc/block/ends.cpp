@@ -8,25 +8,35 @@
 
 namespace llmcalc {
 
+namespace {
+/// From the width of the token table to the model's.
+TensorId projected(SegmentBuilder& b, TensorId x) {
+  const Arch& a = b.arch();
+  return b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden,
+                  a.narrow_ends);
+}
+}  // namespace
+
 OpList embedding_ops(const Arch& a, const Step& s) {
   SegmentBuilder b(a, s);
   const Count t = embedded_tokens(a, s);
   TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
                      block_input);
-  if (a.embedding_width != a.hidden)
-    x = b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden, false);
+  const Count w = a.summed_width();
+  if (a.narrows_head()) x = projected(b, x);
   if (a.learned_rows() > 0) {
-    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.learned_rows(), a.hidden},
-                             Split::tokens, block_input);
-    x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
+    const TensorId p =
+        b.add("embedding.positions", Component::position, Lookup{t, a.learned_rows(), w}, Split::tokens, block_input);
+    x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, w);
   }
   if (a.token_types > 0) {
     const TensorId y =
-        b.add("embedding.types", Component::embedding, Lookup{t, a.token_types, a.hidden}, Split::tokens, block_input);
-    x = b.pointwise("embedding.types_add", Component::embedding, PointwiseKind::add, Split::tokens, x, y, a.hidden);
+        b.add("embedding.types", Component::embedding, Lookup{t, a.token_types, w}, Split::tokens, block_input);
+    x = b.pointwise("embedding.types_add", Component::embedding, PointwiseKind::add, Split::tokens, x, y, w);
   }
-  if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
-  b.dropout("embedding.dropout", Component::embedding, x, t);
+  if (a.embedding_norm) x = b.add("embedding.norm", Component::norm, b.norm_shape(t, w), Split::tokens, x);
+  b.dropout("embedding.dropout", Component::embedding, x, t, w);
+  if (a.narrow_ends) x = projected(b, x);
   if (a.position == Position::relative && !a.layer_distances) make_distances(b, s, x);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
   if (a.altup) b.set_result(stacked_streams(b, x));
@@ -69,8 +79,11 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
     x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
   }
   if (w.of_model && !a.head.has_logits()) return b.ops();
+  if (w.of_model && a.head.exit_gate)
+    b.add("head.exit_gate", Component::lm_head, Linear{.rows = rows, .in = a.hidden, .out = 1, .bias = true},
+          Split::tokens, x);
   if (w.of_model && a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
-  if (a.embedding_width != a.hidden)
+  if (a.narrows_head())
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
               Split::tokens, x);
   const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};

@@ -220,7 +220,7 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     if (is_divided_over_experts(op) && folds_experts(layout)) continue;
     const Norm* norm = std::get_if<Norm>(&op.shape);
     const Linear* linear = std::get_if<Linear>(&op.shape);
-    if (op.is_frozen()) continue;
+    if (op.is_frozen() || op.borrowed) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
     // Latent projections, since experts are cut; a router's weights are not summed.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);

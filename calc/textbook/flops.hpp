@@ -94,11 +94,12 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
                                                                  index_flops(s, convention, batch, seq, seq, true));
 }
 
-/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table that is narrower than the model,
+/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table that is narrower than the model (2
+/// where a dense layer leads back),
 /// 2 t D L D_p to the inputs of all layers, 2 t (n_h - 1) D^2 to the residual streams of alternating updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
-  N table = s.D_e == s.D ? N(0) : N(4) * tokens * s.D * s.D_e;
+  N table = s.D_e == s.D ? N(0) : N(s.narrows_head ? 4 : 2) * tokens * s.D * s.D_e;
   if (s.alternates) table = table + N(2) * tokens * (s.n_h - N(1)) * s.D * s.D;
   return s.D_p == N(0) ? table : table + N(2) * tokens * s.D * s.L * s.D_p;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calc/textbook/parameters.hpp"
+#include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
 namespace {
@@ -93,20 +94,38 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
   return n * (1 - std::pow(1 - real(top_k) / n, real(tokens)));
 }
 
+namespace {
+/// Numbers of the layers' weights that layers which repeat them read again, and a final norm between runs: of routed
+/// experts, or of all else.
+Exact read_again(const Arch& a, bool routed) {
+  if (!a.has_repeats()) return 0;
+  const auto of = [routed](bool owned) {
+    return [routed, owned](const Weight<Fraction>& w) {
+      const bool out = w.component == Component::lm_head || w.routed != routed || (owned && w.tied);
+      return out ? Fraction(0) : w.numbers();
+    };
+  };
+  const Sizes<Fraction> s = exact_sizes(a);
+  return Exact((sum_of_weights(a, s, of(false)) - sum_of_own_weights(a, s, of(true))).count());
+}
+}  // namespace
+
 double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const ParameterSums s = parameters(a);
   const Count routed = routed_parameters(a);
   const Exact per_layer = Exact(a.layers) * a.per_layer.width;
-  const Exact rows =
-      Exact(tokens) * (a.hidden + (a.learned_rows() > 0 ? a.hidden : 0) + per_layer) + per_layer * a.hidden;
+  const Exact rows = Exact(tokens) * (a.summed_width() + (a.learned_rows() > 0 ? a.summed_width() : 0) + per_layer) +
+                     per_layer * a.hidden;
   const Exact mix = a.hyper_connected() ? Exact(a.streams) + 1 : Exact(0);  // bias and scale of the mix before the head
   const Exact streams =  // their projections behind the embedding, and routers that layers read twice
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);
-  const Exact head = Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + mix;
-  const double fixed = (Exact(s.attention) + s.mlp + s.norm - routed + head + rows + streams).real();
+  const Exact head =
+      Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + (a.head.exit_gate ? 1 : 0) + mix;
+  const double fixed =
+      (Exact(s.attention) + s.mlp + s.norm - routed + head + rows + streams + read_again(a, false)).real();
   const Count choices = a.moe.experts + a.moe.zero_experts;
   const double share = routed > 0 ? experts_touched(choices, a.moe.top_k, tokens) / real(choices) : 0;
-  return real(weight_bytes) * (fixed + share * real(routed));
+  return real(weight_bytes) * (fixed + share * (Exact(routed) + read_again(a, true)).real());
 }
 
 double decode_step_seconds(const Arch& a, Count batch, Count context, Count weight_bytes, Count kv_bytes,

@@ -21,7 +21,7 @@ N adamw_parameters(const Arch& a, const Sizes<N>& s) {
 /// FLOPs of the iterations: of a matrix (m, n), m <= n, each 2 m^2 n + 2 m^3 + 2 m^2 n.
 template <class N>
 N newton_schulz_flops(const Arch& a, const Sizes<N>& s, const N& iterations) {
-  return iterations * sum_of_weights(a, s, [](const Weight<N>& w) {
+  return iterations * sum_of_own_weights(a, s, [](const Weight<N>& w) {
            if (!is_of_muon(w)) return N(0);
            const N m = min(w.in, w.out), n = max(w.in, w.out);
            return N(w.times) * w.copies * (N(4) * m * m * n + N(2) * m * m * m);

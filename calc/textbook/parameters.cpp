@@ -14,6 +14,7 @@ Arch one_layer(const Arch& a) {
   one.moe = {};
   one.mixers = {};
   one.mlps = {};
+  one.repeats = {};
   return one;
 }
 
@@ -79,7 +80,7 @@ Count matmul_parameters(const Arch& a) { return matmul_weights(a, exact_sizes(a)
 
 Count head_matmul_parameters(const Arch& a) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return (head_weights(a, s) + (s.D_e == s.D ? Fraction(0) : s.D_e * s.D)).count();
+  return (head_weights(a, s) + (s.narrows_head ? s.D_e * s.D : Fraction(0))).count();
 }
 
 Count pooled_matmul_parameters(const Arch& a) { return pooled_weights(a, exact_sizes(a)).count(); }

@@ -46,12 +46,13 @@ Count layers_read(const Arch& a, std::size_t mixer) {
 
 }  // namespace
 
-LayerCounts layer_counts(const Arch& a, std::size_t mixer) {
+LayerCounts layer_counts(const Arch& a, std::size_t mixer, bool own) {
   LayerCounts n;
   const Mixer& m = a.mixer(mixer);
   for (Count i = 0; i < a.layers; ++i) {
-    if (listed(a.mixers, i) != mixer) continue;
+    if (listed(a.mixers, i) != mixer || (own && a.repeats.layers.contains(i))) continue;
     ++n.all;
+    if (a.repeats.normed && (i + 1) % a.repeats.period == 0 && i + 1 < a.layers) ++n.ends;
     const bool linear = mixer == 0 && a.linear_layers.contains(i);
     const bool local = mixer == 0 ? a.local.layers.contains(i) : a.mixers[mixer - 1].reach.limited();
     if (linear)

@@ -19,8 +19,10 @@ struct LayerCounts {
   Count dense = 0, experts = 0;                          ///< by MLP; dense: of the Arch's own width
   std::array<Count, most_mlps> other{};                  ///< of the widths of Arch::mlps
   Count read = 0;                                        ///< whose keys and values later layers read
+  Count ends = 0;                                        ///< that the final norm follows besides the last layer
 };
-LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0);
+/// `own`: of layers with weights of their own alone.
+LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = false);
 
 /// One letter for each of Arch::mlps: L_x is the number of its layers, F_x its width.
 inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
@@ -69,6 +71,7 @@ struct Sizes {
   N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
   N L_p, L_r = 0;                                       ///< layers with this mixer; with its recurrence
   N L_k = 0;                                            ///< layers whose keys and values later layers read
+  N L_e = 0;                                            ///< layers that the final norm follows, too
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< of the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
@@ -83,10 +86,13 @@ struct Sizes {
   N r_l = 0;                       ///< rank beside attention
   std::vector<MlpLayers<N>> mlps;  ///< dense MLPs of other widths
   bool all_have_mlp = true;
-  bool alternates = false;  ///< residual streams under alternating updates
-  bool shifts_mlp = false;  ///< dense MLPs read a mix of two tokens
+  bool alternates = false;    ///< residual streams under alternating updates
+  N D_w = 0;                  ///< width of the embedding's sum: D_e where the ends are narrow, else D
+  bool narrows_head = false;  ///< a projection to the narrower table's width stands before the head
+  bool shifts_mlp = false;    ///< dense MLPs read a mix of two tokens
   N T;
   std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
+  std::vector<Sizes> own;     ///< where layers repeat others' weights: the sizes without those layers
   /// A width on the fullest rank.
   N cut(const N& width) const { return quotient_up(width, T); }
 };
@@ -138,9 +144,8 @@ N layers_with_mlp(const Sizes<N>& s) {
 
 namespace detail {
 template <class N, class Letter>
-void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& letter) {
-  const LayerCounts n = layer_counts(a, mixer);
-  s.L_p = n.all == a.layers ? s.L : letter("L_p", n.all);
+void set_layers(Sizes<N>& s, const Arch& a, const LayerCounts& n, Count all, const Letter& letter) {
+  s.L_p = n.all == all ? s.L : letter("L_p", n.all);
   const auto some = [&](const char* name, Count count) {
     if (count == n.all) return s.L_p;
     return count == 0 ? N(0) : letter(name, count);
@@ -152,6 +157,7 @@ void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& let
   s.L_d = some("L_d", n.dense);
   s.L_m = some("L_m", n.experts);
   s.L_k = some("L_k", n.read);
+  s.L_e = some("L_e", n.ends);
   const bool attends = n.full + n.local > 0;
   s.L_s = !attends ? N(0) : n.full + n.local == n.all ? s.L_p : s.L_p - s.L_l;
   if (a.block == BlockKind::shortcut) {  // two attentions and two dense MLPs in every layer
@@ -167,6 +173,24 @@ void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& let
     const std::string layers = std::string("L_") + mlp_letters[i], width = std::string("F_") + mlp_letters[i];
     s.mlps.push_back({some(layers.c_str(), n.other[i]), letter(width.c_str(), a.mlps[i].width)});
   }
+}
+/// The same sizes with the layers that have weights of their own, whose numbers have letters that end in _own.
+template <class N, class Letter>
+Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
+  const Count all = a.layers - a.repeats.layers.size();
+  const auto set = [&](Sizes<N>& part, std::size_t mixer) {
+    set_layers(part, a, layer_counts(a, mixer, true), all, [&](const char* name, Count value) {
+      const std::string number = mixer == 0 ? "" : std::to_string(mixer + 1);
+      return letter((std::string(name) + (name[0] == 'L' ? "_own" : "") + number).c_str(), value);
+    });
+  };
+  s.L = letter("L_own", all);
+  set(s, 0);
+  for (std::size_t i = 0; i < s.others.size(); ++i) {
+    s.others[i].L = s.L;
+    set(s.others[i], i + 1);
+  }
+  return s;
 }
 /// The letters of one mixer.
 template <class N, class Letter>
@@ -216,12 +240,14 @@ template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;
   s.L = letter("L", a.layers);
-  detail::set_layers(s, a, 0, letter);
+  detail::set_layers(s, a, layer_counts(a), a.layers, letter);
   s.D = letter("D", a.hidden);
   s.V = letter("V", a.vocabulary);
   s.K = letter("K", a.position_rows);
   s.K_a = a.added_rows > 0 ? letter("K_a", a.added_rows) : s.K;
   s.D_e = a.embedding_width == 0 || a.embedding_width == a.hidden ? s.D : letter("D_e", a.embedding_width);
+  s.D_w = a.narrow_ends ? s.D_e : s.D;
+  s.narrows_head = a.narrows_head();
   detail::set_mixer(s, a, a.local.reach, letter);
   if (a.streams > 1) s.n_h = letter("n_h", a.streams);
   if (a.laurel_rank > 0) s.r_l = letter("r_l", a.laurel_rank);
@@ -248,10 +274,11 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
     };
     Sizes<N> other = s;
     other.others.clear();
-    detail::set_layers(other, a, i + 1, own);
+    detail::set_layers(other, a, layer_counts(a, i + 1), a.layers, own);
     detail::set_mixer(other, a.mixers[i], a.mixers[i].reach, own);
     s.others.push_back(other);
   }
+  if (a.has_repeats()) s.own.push_back(detail::own_sizes(s, a, letter));
   return s;
 }
 inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {

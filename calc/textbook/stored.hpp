@@ -75,6 +75,7 @@ class StoredTable {
   /// Layers with one mixer.
   void blocks() {
     residual();
+    if (has(s_.L_e)) run_norms();
     if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
     if (has(s_.L_r)) recurrent();
@@ -84,6 +85,11 @@ class StoredTable {
     if (has(s_.L_m)) experts();
     if (a_.per_layer.width > 0) per_layer_input();
     if (a_.altup) alternating();
+  }
+  /// The final norm between two runs.
+  void run_norms() {
+    numbers(s_.L_e, Tokens::mine, s_.D);
+    statistics(s_.L_e, Tokens::mine, 1, centred());
   }
   /// The residual stream before the gate; gate, act(gate) and product, less fused or recomputed; its projection before
   /// the norm.
@@ -124,7 +130,6 @@ class StoredTable {
     if (m_.norm_stats) bytes(layers, tokens, statistic(centred) * norms);
   }
   bool centred() const { return a_.norm != NormKind::rms_norm; }
-  bool narrow() const { return !(s_.D_e == s_.D); }
 
   /// Stacks of layers that have an embedding.
   Count stacks() const { return a_.is_encoder_decoder() ? 2 : 1; }
@@ -135,12 +140,14 @@ class StoredTable {
         !a_.layer_distances)  // numbers of every pair and head, which all sequences share
       once(Tokens::all, true, N(stacks()) * m_.S * s_.cut(s_.A) / m_.B);
     if (a_.is_encoder_decoder()) encoded();
-    if (narrow()) once(Tokens::scattered, true, s_.D_e);
+    const Tokens looked_up = a_.learned_rows() == 0 && !s_.narrows_head ? Tokens::scattered : Tokens::mine;
+    if (s_.narrows_head) once(Tokens::scattered, true, s_.D_e);
     if (a_.embedding_norm) {
-      once(a_.learned_rows() == 0 && !narrow() ? Tokens::scattered : Tokens::mine, true, s_.D);
+      once(looked_up, true, s_.D_w);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
-    if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D);
+    if (a_.narrow_ends) once(a_.embedding_norm ? Tokens::mine : looked_up, true, s_.D_w);
+    if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D_w);
     if (a_.altup) {  // the embedding and what is projected of it
       once(Tokens::scattered, true, s_.D);
       projected_streams();
@@ -415,18 +422,20 @@ class StoredTable {
     }
     if (!h.has_logits()) return without_logits();
     if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, act of it
-      once(Tokens::mine, true, N(3) * s_.D);
+      once(Tokens::mine, true, s_.D + N(2) * s_.D_w);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
     if (a_.residual_block > 0) once(Tokens::mine, true, s_.D);
-    once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
+    const N read = h.kind == HeadKind::masked_token ? s_.D_w : s_.D;  // by the logits
+    once(Tokens::mine, true, a_.final_norm ? s_.D + read : read);
     if (a_.hyper_connected()) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
     if (a_.altup) {
       once(Tokens::mine, true, s_.n_h * s_.D);
       projected_streams();
     }
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
-    if (narrow()) once(Tokens::mine, true, s_.D_e);
+    if (s_.narrows_head) once(Tokens::mine, true, s_.D_e);
+    if (h.exit_gate) once(Tokens::mine, true, 1);
     if (m_.log_sum_exps) once(Tokens::all, false, 4);
   }
 

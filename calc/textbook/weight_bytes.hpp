@@ -53,7 +53,7 @@ struct SizedFormat {
 /// Bytes of all weights, matrix by matrix; stored_in(component) is the SizedFormat of each.
 template <class N, class StoredIn>
 N weights_bytes(const Arch& a, const Sizes<N>& s, const StoredIn& stored_in, const N& p) {
-  return sum_of_weights(a, s, [&](const Weight<N>& w) {
+  return sum_of_own_weights(a, s, [&](const Weight<N>& w) {
     if (w.tied) return N(0);
     const SizedFormat<N> t = stored_in(w.norm ? Component::norm : w.component);
     return N(w.times) * w.copies * weight_bytes(t.format, t.sizes, p, w);

@@ -86,19 +86,19 @@ class WeightTable {
     visit_(Weight<N>{.component = c, .matrix = true, .in = s_.D_e, .out = s_.cut(s_.V), .lookup = true});
     if (!(s_.D_e == s_.D)) {
       matrix(c, 1, 1, s_.D_e, s_.D, Place::whole);
-      matrix(c, 1, 1, s_.D, s_.D_e, Place::whole);
+      s_.narrows_head ? matrix(c, 1, 1, s_.D, s_.D_e, Place::whole) : vector(c, 1, 1, s_.D, Place::whole);
     }
     if (a_.position == Position::relative && !a_.layer_distances) distances(1, a_.is_encoder_decoder() ? 2 : 1);
     if (a_.learned_rows() > 0)
       visit_(Weight<N>{.component = Component::position,
                        .matrix = true,
-                       .in = s_.D,
+                       .in = s_.D_w,
                        .out = s_.K_a,
                        .place = Place::whole,
                        .lookup = true});
     if (a_.token_types > 0)
-      visit_(
-          Weight<N>{.component = c, .matrix = true, .in = s_.D, .out = s_.n_T, .place = Place::whole, .lookup = true});
+      visit_(Weight<N>{
+          .component = c, .matrix = true, .in = s_.D_w, .out = s_.n_T, .place = Place::whole, .lookup = true});
     if (a_.per_layer.width > 0) per_layer_inputs();
     if (a_.altup) stream_projections(c);
   }
@@ -129,6 +129,13 @@ class WeightTable {
         vector(Component::norm, s_.L_p, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
     }
     if (a_.output_scale) vector(Component::norm, s_.L_p, 1, 1, Place::whole);
+    if (has(s_.L_e) && a_.norm != NormKind::weight_free)  // the final norm again
+      visit_(Weight<N>{.component = Component::norm,
+                       .layers = s_.L_e,
+                       .times = a_.norm == NormKind::layer_norm ? 2 : 1,
+                       .out = s_.D,
+                       .place = Place::whole,
+                       .tied = true});
   }
 
   /// Attention, and in a decoder behind an encoder the same once more.
@@ -460,8 +467,11 @@ class WeightTable {
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
     // Layers have theirs in norms(), the first one too where it has none.
-    const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm ? 1 : 0) - (a_.first_norm ? 0 : 1);
-    if (a_.norm != NormKind::weight_free && once != 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
+    const bool narrow = a_.embedding_norm && a_.narrow_ends;
+    const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm && !narrow ? 1 : 0) - (a_.first_norm ? 0 : 1);
+    if (a_.norm == NormKind::weight_free) return;
+    if (once != 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
+    if (narrow) vector(Component::norm, 1, width, s_.D_w, Place::whole);
   }
 
   /// A dense layer outside of the blocks.
@@ -473,11 +483,12 @@ class WeightTable {
     const ModelHead& h = a_.head;
     if (h.pooler) dense_layer(s_.D);
     if (h.sentence_pair) dense_layer(2);
+    if (h.exit_gate) dense_layer(1);
     if (!h.has_logits()) return;
     if (h.kind == HeadKind::masked_token) {
-      dense_layer(s_.D, h.transform_bias);
+      dense_layer(s_.D_w, h.transform_bias);
       if (a_.norm != NormKind::weight_free)
-        vector(Component::norm, 1, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
+        vector(Component::norm, 1, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D_w, Place::whole);
     }
     const N rows = s_.cut(s_.V);
     if (a_.altup) stream_projections(Component::lm_head);
@@ -504,10 +515,16 @@ N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum.total();
 }
 
+/// The same of the layers with weights of their own.
+template <class N, class Of>
+N sum_of_own_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
+  return sum_of_weights(a, s.own.empty() ? s : s.own.front(), of);
+}
+
 /// Number of learned numbers in the weights that `which` accepts.
 template <class N, class Which>
 N parameters_of(const Arch& a, const Sizes<N>& s, const Which& which) {
-  return sum_of_weights(a, s, [&](const Weight<N>& w) { return w.tied || !which(w) ? N(0) : w.numbers(); });
+  return sum_of_own_weights(a, s, [&](const Weight<N>& w) { return w.tied || !which(w) ? N(0) : w.numbers(); });
 }
 /// Learned numbers of one component: attention has projections, biases, latent norms, norms of queries and keys, and
 /// sinks; the MLP has router, experts, shared experts and gates.
@@ -523,7 +540,7 @@ N all_parameters(const Arch& a, const Sizes<N>& s) {
 /// Learned numbers of the experts that a token does not visit, where it visits `visited` of them.
 template <class N>
 N idle_parameters(const Arch& a, const Sizes<N>& s, const N& visited) {
-  return sum_of_weights(
+  return sum_of_own_weights(
       a, s, [&](const Weight<N>& w) { return w.routed ? (w.copies - visited) * N(w.times) * w.in * w.out : N(0); });
 }
 
@@ -535,12 +552,14 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   });
 }
 
-/// Weights of the head that multiply every position with a loss, among them the matrix that weighs the residual
-/// streams, but not the projection to a narrower table; and those that multiply one of each sequence.
+/// Weights of the head that multiply every position with a loss, a dense layer or a gate among them the matrix that
+/// weighs the residual streams, but not the projection to a narrower table; and those that multiply one of each
+/// sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;
-  const N head = s.V * s.D_e + (a.head.kind == HeadKind::masked_token ? s.D * s.D : N(0));
+  const N dense = a.head.kind == HeadKind::masked_token ? s.D * s.D_w : a.head.exit_gate ? s.D : N(0);
+  const N head = s.V * s.D_e + dense;
   if (a.altup) return head + (s.n_h - N(1)) * s.D * s.D;
   return a.hyper_connected() ? head + s.n_h * s.n_h * s.D : head;
 }
@@ -552,7 +571,7 @@ N pooled_weights(const Arch& a, const Sizes<N>& s) {
 /// Numbers of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).
 template <class N>
 N factored_numbers(const Arch& a, const Sizes<N>& s) {
-  return sum_of_weights(a, s, [](const Weight<N>& w) {
+  return sum_of_own_weights(a, s, [](const Weight<N>& w) {
     if (w.tied) return N(0);
     return N(w.times) * w.copies * (w.matrix ? w.in + w.out : w.in * w.out);
   });

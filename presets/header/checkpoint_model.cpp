@@ -105,8 +105,8 @@ void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups&
     if (!layer || !part || (!is_inside_block(*part) && *part != Component::norm)) continue;
     found = std::max(found, *layer < max_layers ? *layer + 1 : max_layers + 1);
   }
-  if (found != 0 && found != card.arch.layers)
-    refuse(card, c, fmt::format("{} layers against {}", card.arch.layers, found));
+  const Count stored = card.arch.layers - card.arch.repeats.layers.size();
+  if (found != 0 && found != stored) refuse(card, c, fmt::format("{} layers against {}", stored, found));
 }
 
 /// Whether the tensor is the token table, and not another table or matrix beside it.

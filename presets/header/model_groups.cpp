@@ -36,12 +36,12 @@ Count layers_of_encoder(const Arch& a) {
 }
 
 bool is_bias_of_masked_head(std::string_view name) {
-  return name.ends_with("cls.predictions.bias") || name == "lm_head.bias";
+  return name.ends_with("predictions.bias") || name == "lm_head.bias";
 }
 
 /// Whether the tensor is of a head, norms among it.
 bool is_of_head(std::string_view name, const TensorGroup& g) {
-  static constexpr std::array<std::string_view, 3> heads{"cls", "lm_head", "vocab_layer_norm"};
+  static constexpr std::array<std::string_view, 4> heads{"cls", "predictions", "lm_head", "vocab_layer_norm"};
   return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));
 }
 

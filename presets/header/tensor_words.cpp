@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Place>, 144> known_words{{
+constexpr std::array<std::pair<std::string_view, Place>, 148> known_words{{
     {"inv_freq", Place::buffer},
     {"masked_bias", Place::buffer},
     {"position_ids", Place::buffer},
@@ -98,6 +98,8 @@ constexpr std::array<std::pair<std::string_view, Place>, 144> known_words{{
     {"per_layer_token_embd", Place::embedding},
     {"per_layer_model_proj", Place::embedding},
     {"altup_projections", Place::embedding},
+    {"embedding_hidden_mapping_in", Place::embedding},
+    {"embeddings_project", Place::embedding},
     {"altup_proj", Place::embedding},
     {"token_type_embeddings", Place::embedding},
     {"lm_head", Place::lm_head},
@@ -106,6 +108,8 @@ constexpr std::array<std::pair<std::string_view, Place>, 144> known_words{{
     {"altup_unembed_projections", Place::lm_head},
     {"altup_unembd_proj", Place::lm_head},
     {"pooler", Place::lm_head},
+    {"predictions", Place::lm_head},  // ALBERT's, beside "cls.predictions" of BERT
+    {"early_exit_gate", Place::lm_head},
     {"cls", Place::lm_head},
     {"vocab_transform", Place::lm_head},
     {"vocab_projector", Place::lm_head},

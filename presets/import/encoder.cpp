@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -12,10 +14,10 @@ namespace {
 /// matrix of their own (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
-  const bool bert = model == "Bert";
+  const bool bert = model == "Bert", pools = bert || model == "Albert";
   if (name == model + "Model") return {.kind = HeadKind::none, .pooler = pooler};
   if (name == model + "ForMaskedLM") return {.kind = HeadKind::masked_token};
-  if (name == model + "ForSequenceClassification") return {.kind = HeadKind::none, .pooler = bert};
+  if (name == model + "ForSequenceClassification") return {.kind = HeadKind::none, .pooler = pools};
   if (names_labels(c)) return {.kind = HeadKind::none};
   if (bert && name == "BertForPreTraining")
     return {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
@@ -118,12 +120,41 @@ Arch gte(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// An embedding of that width and a matrix with bias behind it, where it is not the layers' own.
+void set_narrow_ends(Arch& a, Count width) {
+  a.embedding_width = width;
+  a.narrow_ends = width != a.hidden;
+}
+
+/// hf albert/modeling_albert.py: BERT whose embedding is narrower than its layers, and whose layers run in groups of
+/// inner_group_num (1) with weights of their own. Of num_hidden_groups (1) such groups each runs num_hidden_layers /
+/// num_hidden_groups times, one after the other.
+Arch albert(const Config& c, const Defaults& d) {
+  Arch a = bert_layers(c, d, "Albert");
+  a.activation = activation(c, {"hidden_act"}, "gelu_new");
+  set_narrow_ends(a, c.size("embedding_size", 128));
+  const Count groups = c.size("num_hidden_groups", 1), inner = c.size("inner_group_num", 1);
+  if (a.layers % groups != 0)
+    c.refuse(
+        fmt::format("\"num_hidden_groups\": {} groups do not divide the {} layers; this program knows groups that "
+                    "run equally often",
+                    groups, a.layers));
+  const Count each = mul(a.layers / groups, inner);
+  a.layers = mul(a.layers, inner);
+  require_layers(c, a.layers);
+  a.repeats.period = inner;
+  for (Count i = 0; i < a.layers; ++i)
+    if (i % each >= inner) a.repeats.layers.insert(i);
+  if (!a.has_repeats()) a.repeats = {};
+  c.ignore({"classifier_dropout_prob", "net_structure_type", "num_memory_blocks", "gap_size", "down_scale_factor"});
+  return a;
+}
+
 /// hf electra/modeling_electra.py: BERT without a pooler. Its small models have tables narrower than the layers and a
 /// matrix with bias between them. ElectraForPreTraining says of every token whether it was replaced: labels.
 Arch electra(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Electra");
-  if (c.size("embedding_size", 128) != a.hidden)
-    c.refuse("\"embedding_size\" is not \"hidden_size\"; tables narrower than the layers are not known for ELECTRA");
+  set_narrow_ends(a, c.size("embedding_size", 128));
   c.ignore({"summary_use_proj"});
   a.head.pooler = false;
   return a;
@@ -314,6 +345,7 @@ std::vector<Family> encoder_families() {
       {"camembert", camembert, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
       {"mpnet", mpnet, {12, 768, 12, 0, 0, 3072, 30527, 512, true}},
       {"new gte", gte, {12, 768, 12, 0, 0, 3072, 30528, 2048, true}},
+      {"albert", albert, {12, 4096, 64, 0, 0, 16384, 30000, 512, true}},
       {"electra", electra, {12, 256, 4, 0, 0, 1024, 30522, 512, true}},
       {"eurobert", eurobert, {12, 768, 12, 0, 0, 3072, 128256, 8192}},
       {"nomic_bert", nomic_bert, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},

@@ -224,7 +224,7 @@ ClassHead class_head(const Config& c, const Arch& a) {
 void take_class(ModelCard& card, const Config& c) {
   Arch& a = card.arch;
   const ClassHead head = class_head(c, a);
-  const bool plain = a.streams == 1 && a.residual_block == 0 && a.embedding_width == a.hidden;
+  const bool plain = a.streams == 1 && a.residual_block == 0 && !a.narrows_head();
   if (head == ClassHead::vocabulary || !plain) return;
   if (!a.bidirectional) a.head = {.kind = HeadKind::none};
   a.tied_head = a.head_bias = false;

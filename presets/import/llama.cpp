@@ -17,6 +17,38 @@ Arch llama(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hub facebook/MobileLLM-125M, modeling_mobilellm.py: Llama whose head is its token table where share_embedding says
+/// so, and each of whose layers runs twice, one after the other, where layer_sharing does (arXiv:2402.14905, 3.3).
+Arch mobilellm(const Config& c, const Defaults& d) {
+  Arch a = llama(c, d);
+  a.tied_head = a.tied_head || c.flag("share_embedding", false);
+  if (!c.flag("layer_sharing", false)) return a;
+  a.layers = mul(2, a.layers);
+  require_layers(c, a.layers);
+  a.repeats.layers = LayerSet::every(1, 2, a.layers);
+  return a;
+}
+
+/// hub ByteDance/Ouro-1.4B, modeling_ouro.py: Llama without biases, with norms before and behind both sub-layers. All
+/// layers run total_ut_steps (4) times with the same weights, each time with keys and values of their own in the cache;
+/// the final norm stands behind every run. A gate, with bias, says after a run whether to stop; early_exit_threshold 1
+/// lets all run. Left out: the gates of the first runs, and logits of more runs than the last in training.
+Arch ouro(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  if (c.flag("use_sliding_window", false) || layers_of_type(c, a, "sliding_attention").value_or(LayerSet()).size() > 0)
+    c.refuse("\"use_sliding_window\" or \"layer_types\" gives layers a window; Ouro is known without");
+  c.ignore({"sliding_window", "max_window_layers", "early_exit_threshold", "early_exit_step", "chunk_size"});
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  a.head.exit_gate = true;
+  const Count runs = c.size("total_ut_steps", 4), once = a.layers;
+  if (runs == 1) return a;
+  a.layers = mul(runs, once);
+  require_layers(c, a.layers);
+  a.repeats = {once, LayerSet::every(once, 1, a.layers), true};
+  return a;
+}
+
 /// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null: absent is
 /// not null here.
 Arch mistral(const Config& c, const Defaults& d) {
@@ -263,6 +295,8 @@ Arch mllama(const Config& c, const Defaults& d) {
 std::vector<Family> llama_families() {
   return {
       {"llama Yi aquila xverse", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"mobilellm", mobilellm, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"ouro", ouro, {32, 4096, 32, 32, 0, 22016, 151936, 32768}},
       {"mistral ministral", mistral, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
       {"granite", granite, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
       {"internlm internlm2", internlm, {32, 4096, 32, 0, 0, 11008, 103168, 2048}},

@@ -325,6 +325,7 @@ void heads(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   if (a.head.pooler) square({"pooler.dense", "bert.pooler.dense"}, 1, true);
   if (a.head.kind == HeadKind::masked_token)
     square({"cls.predictions.transform.dense", "lm_head.dense", "vocab_transform"}, 1, true);
+  if (a.head.exit_gate) visit({Component::lm_head, {"early_exit_gate", "model.early_exit_gate"}, 1, 1, a.hidden, true});
   if (a.altup) square({"altup_unembed_projections.0", "altup_unembed_projections"}, a.streams - 1, false);
   if (!a.tied_head && a.head.has_logits())
     visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden, a.head_bias});
@@ -357,13 +358,14 @@ void join(const Arch& a, const MtpModule& m, const std::function<void(const Matr
 void for_each_router(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   const FusedMatrices apart;
   for (Count i = 0; i < a.layers; ++i)
-    if (a.moe.layers.contains(i)) routers(Layer(i, apart, visit), a);
+    if (a.moe.layers.contains(i) && !a.repeats.layers.contains(i)) routers(Layer(i, apart, visit), a);
 }
 
 void for_each_matrix(const Arch& a, std::string_view family, const std::function<void(const Matrix&)>& visit) {
   const LayerKinds kinds = layer_kinds(a);
   const FusedMatrices fused = fused_matrices(family);
-  for (Count i = 0; i < a.layers; ++i) layer(Layer(i, fused, visit), a, kinds[kind_index(kinds, i)]);
+  for (Count i = 0; i < a.layers; ++i)
+    if (!a.repeats.layers.contains(i)) layer(Layer(i, fused, visit), a, kinds[kind_index(kinds, i)]);
   heads(a, visit);
 }
 

@@ -80,7 +80,7 @@ Numerics gpt2_numerics(const Config& c, const Arch&) {
           .score_scale = c.flag("scale_attn_weights", true) ? 0.0 : 1.0};
 }
 
-/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/: RMSNorms and RoPE, nothing else.
+/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/, and Ouro: RMSNorms and RoPE, nothing else.
 Numerics llama_numerics(const Config& c, const Arch& a) {
   Numerics n{.norm_epsilon = above_zero(c, "rms_norm_eps", 1e-6)};
   n.rope = n.local_rope = rope_numerics(c, a, 10000);
@@ -149,10 +149,10 @@ using Read = Numerics (*)(const Config&, const Arch&);
 
 const std::map<std::string, Read, std::less<>>& readers() {
   static const std::map<std::string, Read, std::less<>> all{
-      {"gpt2", gpt2_numerics},         {"llama", llama_numerics}, {"mistral", llama_numerics},
-      {"qwen2", llama_numerics},       {"qwen3", llama_numerics}, {"qwen3_moe", qwen3_moe_numerics},
-      {"mixtral", mixtral_numerics},   {"gemma", gemma_numerics}, {"gemma2", gemma2_numerics},
-      {"gemma3_text", gemma3_numerics}};
+      {"gpt2", gpt2_numerics},          {"llama", llama_numerics}, {"mistral", llama_numerics},
+      {"qwen2", llama_numerics},        {"qwen3", llama_numerics}, {"qwen3_moe", qwen3_moe_numerics},
+      {"mixtral", mixtral_numerics},    {"gemma", gemma_numerics}, {"gemma2", gemma2_numerics},
+      {"gemma3_text", gemma3_numerics}, {"ouro", llama_numerics}};
   return all;
 }
 

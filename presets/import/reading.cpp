@@ -116,7 +116,10 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   if (v.is_number_integer() && v >= 0 && v < largest) {
     const Count n = v.get<Count>();
     for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
-      if (other != n && other >= 0) all.push_back(with_count(object, key, other));
+      if (other != n && other >= 0) {
+        all.push_back(with_count(object, key, other));
+        set(other);  // a word may be as long by chance
+      }
   } else if (v.is_number()) {
     set(v.get<double>() * 2);
   } else if (v.is_boolean()) {

@@ -19,7 +19,7 @@ Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed, c
   if (s.arch().is_encoder_decoder())
     return from_engine(s, "F_pass", "FLOPs of the encoder over the prompt, or of the decoder over one token", path);
   const textbook::Sizes<Expr>& n = s.sizes();
-  const Expr batch("B", s.plan().batch), project = n.D_e == n.D ? Expr(0) : n.D * n.D_e;
+  const Expr batch("B", s.plan().batch), project = n.narrows_head ? n.D * n.D_e : Expr(0);
   const Expr head = textbook::head_weights(s.arch(), n) + project + textbook::pooled_weights(s.arch(), n);
   const Expr matrices = s.quantity("N_mm", "parameters.matmul") - head;
   const Expr core = textbook::over_parts(n, [&](const textbook::Sizes<Expr>& part) {

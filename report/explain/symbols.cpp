@@ -120,6 +120,7 @@ constexpr LayerSize layer_sizes[] = {
     {"L_d", "layers with a dense MLP"},
     {"L_m", "layers with experts"},
     {"L_k", "layers whose keys and values later layers read"},
+    {"L_e", "layers that the final norm follows, besides the last"},
     {"A", "query heads"},
     {"G", "key/value heads"},
     {"d_h", "head width"},
@@ -157,6 +158,12 @@ std::string mlp_meaning(std::string_view name) {
   return one && name.starts_with("F_") ? "another MLP width" : "";
 }
 std::string layer_meaning(std::string_view name) {
+  constexpr std::string_view own = "_own";  // textbook::own_sizes
+  if (name == "L_own") return "layers with weights of their own";
+  if (name.ends_with(own)) {
+    const std::string of = layer_meaning(name.substr(0, name.size() - own.size()));
+    return of.empty() ? of : of + ", with weights of their own";
+  }
   for (const LayerSize& l : layer_sizes)
     if (l.name == name) return std::string(l.meaning);
   return mlp_meaning(name);

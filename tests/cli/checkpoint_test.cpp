@@ -73,7 +73,7 @@ TEST_CASE("any of the end tokens of generation_config.json ends a text", "[check
 
 TEST_CASE("a folder's weights are run by validate, byte for byte and FLOP for FLOP", "[checkpoint]") {
   for (const std::string name :
-       {"gpt2-prefixed", "llama-3", "mistral", "qwen2-yarn", "gemma-2", "gemma-3", "mixtral"}) {
+       {"gpt2-prefixed", "llama-3", "mistral", "qwen2-yarn", "gemma-2", "gemma-3", "mixtral", "ouro"}) {
     const test::Ran r =
         test::llmcalc("validate " + folder(name, "v") + " --seq 8 --micro-batch 1 --prompt 5 --generate 3");
     INFO(name << r.out << r.err);

@@ -289,7 +289,7 @@ ModelCard mixed(ModelCard m) {
 TEST_CASE("every printed formula gives the report's number for weights in several formats", "[explain]") {
   evaluated = 0;
   for (const std::vector<ModelCard>& models :
-       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_blocks()})
+       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_repeats(), odd_blocks()})
     for (const ModelCard& model : models)
       for (const char* plan : {"", "--tp 2 --batch 3", "--roofline step --precision fp32"})
         check_all(mixed(model), {plan});
@@ -340,7 +340,7 @@ TEST_CASE("every printed formula gives the report's number under every plan", "[
 TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain][every]") {
   evaluated = 0;
   for (const std::vector<ModelCard>& models :
-       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_blocks()})
+       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_repeats(), odd_blocks()})
     for (const ModelCard& model : models)
       for (const Way& way : ways) check_all(model, way);
   CHECK(evaluated > 15000);

@@ -300,6 +300,50 @@ inline std::vector<ModelCard> odd_recurrences() {
   };
 }
 
+/// Layers that repeat others' weights.
+inline std::vector<ModelCard> odd_repeats() {
+  return {
+      odd("an encoder with narrow ends whose layers all have one set of weights",
+          [](Arch& a) {
+            a.bidirectional = true;
+            a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+            a.norm_placement = NormPlacement::post;
+            a.final_norm = false;
+            a.embedding_norm = a.narrow_ends = true;
+            a.embedding_width = 40;
+            a.position = Position::learned;
+            a.position_rows = 4096;
+            a.token_types = 3;
+            a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+            a.tied_head = a.head_bias = true;
+            a.repeats.layers = LayerSet::every(1, 1, 7);
+          }),
+      odd("layers with windows and experts that run again behind the final norm, and a gate",
+          [](Arch& a) {
+            a.layers = 8;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            a.norm = NormKind::rms_norm;
+            a.mlp = MlpKind::gated;
+            a.local = {{100}, LayerSet::every(0, 2, 8)};
+            a.moe = {.experts = 6, .top_k = 2, .width = 50, .layers = LayerSet::every(1, 2, 8)};
+            a.repeats = {4, LayerSet::every(4, 1, 8), true};
+            a.head.exit_gate = true;
+          }),
+      odd("a recurrence and attention, each twice in turn",
+          [](Arch& a) {
+            a.layers = 8;
+            LayerMixer m;
+            m.attention = AttentionKind::none;
+            m.recurrent = {.kind = RecurrentKind::short_convolution, .heads = 96, .head_dim = 1, .taps = 3};
+            m.layers = LayerSet::every(0, 2, 8);
+            a.mixers.push(m);
+            a.repeats.period = 2;
+            for (const Count i : {2, 3, 6, 7}) a.repeats.layers.insert(i);
+          }),
+  };
+}
+
 /// Experts and residual streams that stand in unusual places.
 inline std::vector<ModelCard> odd_blocks() {
   return {

@@ -18,7 +18,7 @@ const std::string checkpoints = LLMCALC_SOURCE_DIR "/tests/learn/checkpoints";
 
 const char* const names[] = {"gpt2",    "gpt2-prefixed", "llama-3",    "llama-linear", "llama-dynamic",
                              "mistral", "qwen2",         "qwen2-yarn", "qwen3",        "gemma",
-                             "gemma-2", "gemma-3",       "qwen3-moe",  "mixtral"};
+                             "gemma-2", "gemma-3",       "qwen3-moe",  "mixtral",      "ouro"};
 
 /// What PyTorch made of a checkpoint, in float64.
 struct Expected {

@@ -50,6 +50,16 @@ Arch tiny_t5() {
 
 namespace {
 
+/// BERT with narrow ends, whose layers all have the first one's weights.
+Arch tiny_albert() {
+  Arch a = tiny_bert();
+  a.layers = 3;
+  a.embedding_width = 7;
+  a.narrow_ends = true;
+  a.repeats.layers = LayerSet::every(1, 1, 3);
+  return a;
+}
+
 /// T5 with gated MLPs and a table of distances in every layer.
 Arch tiny_umt5() {
   Arch a = tiny_t5();
@@ -183,6 +193,24 @@ void add_bert(EncoderList& add) {
   });
 }
 
+void add_albert(EncoderList& add) {
+  add("ALBERT", [](Arch& a, Plan&) { a = tiny_albert(); });
+  add("ALBERT, all again, dropout", [](Arch& a, Plan& p) {
+    a = tiny_albert();
+    p.recompute = Recompute::full, p.dropout = true;
+  });
+  add("ALBERT's pooler alone, naive, dropout", [](Arch& a, Plan& p) {
+    a = tiny_albert();
+    a.head = {.kind = HeadKind::none, .pooler = true};
+    a.tied_head = a.head_bias = false;
+    p.attention = AttentionImpl::naive, p.dropout = true;
+  });
+  add("a small ELECTRA", [](Arch& a, Plan&) {
+    a = tiny_albert();
+    a.repeats = {};
+  });
+}
+
 /// Windows on both sides and no norm before the first mixer, and decoders that share a part of that.
 void add_modernbert(EncoderList& add) {
   add("ModernBERT", [](Arch& a, Plan&) { a = tiny_modernbert(); });
@@ -215,6 +243,7 @@ void add_modernbert(EncoderList& add) {
 std::vector<Variant> encoder_variants() {
   EncoderList list;
   add_bert(list);
+  add_albert(list);
   add_modernbert(list);
   for (Variant& v : encoder_decoder_variants()) list.all.push_back(std::move(v));
   return std::move(list.all);

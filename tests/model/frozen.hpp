@@ -34,10 +34,11 @@ inline std::vector<FrozenChoice> frozen_choices() {
           {"last layer", {.layers = LayerSet::every(1, 1, 2)}}};
 }
 
-/// Models that can be trained in part.
+/// Models that can be trained in part, layers among them, which are no parts where some repeat others.
 inline std::vector<Variant> trained_in_part() {
   std::vector<Variant> all = variants();
-  std::erase_if(all, [](const Variant& v) { return !model::trains_in_part(v.arch) || v.plan.mtp > 0; });
+  std::erase_if(
+      all, [](const Variant& v) { return !model::trains_in_part(v.arch) || v.plan.mtp > 0 || v.arch.has_repeats(); });
   return all;
 }
 

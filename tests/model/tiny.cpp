@@ -8,6 +8,7 @@
 #include "tests/model/hybrids.hpp"
 #include "tests/model/kimi.hpp"
 #include "tests/model/longcat.hpp"
+#include "tests/model/repeats.hpp"
 #include "tests/model/rwkv.hpp"
 #include "tests/model/sparse.hpp"
 
@@ -240,6 +241,7 @@ std::vector<Variant> variants() {
   for (Variant& v : shortcut_variants()) c.all.push_back(std::move(v));
   for (Variant& v : returning_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : repeating_variants()) c.all.push_back(std::move(v));
   for (Variant& v : further_variants()) c.all.push_back(std::move(v));
   return c.all;
 }

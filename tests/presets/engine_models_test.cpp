@@ -198,7 +198,10 @@ TEST_CASE("a dense model's decode step reads all it holds but the tables, in eve
       const Bytes tables = matrix + positions + tensor_bytes(table, a.per_layer.rows, inputs);
       // What a layer's alternating updates read twice.
       const Bytes routers = a.altup ? a.layers * tensor_bytes(weights, a.streams, a.hidden) : Bytes();
-      const Bytes want = weights_bytes(a, p) - tables + rows + (a.tied_head ? matrix : Bytes()) + routers;
+      Bytes again;  // by layers that repeat others' weights
+      const Prices held = price_prefill(a, p, {}, {}, 1);
+      for (std::size_t k = 0; k < held.kinds.size(); ++k) again += held.kinds[k].count * held.layer(k).borrowed.weights;
+      const Bytes want = weights_bytes(a, p) - tables + rows + (a.tied_head ? matrix : Bytes()) + routers + again;
       CHECK(test::decode(a, p, any, 100).rank.moved.weights == d(want));
     }
   });
@@ -246,7 +249,7 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
   l.parallel_block = a.block == BlockKind::parallel;
   textbook::Fraction f = textbook::layer_activations(l);
   const Count d_model = a.hidden, statistic = l.layer_norm ? 8 : 4;
-  Count more = 0;
+  Count more = kind.ends_run ? 2 * d_model + statistic : 0;
   if (a.block == BlockKind::parallel && a.norms_per_layer == 2) more += 2 * d_model + statistic;
   if (a.norm_placement == NormPlacement::both) more += 2 * (2 * d_model + statistic);
   more += 2 * (x.heads + x.kv_heads) * (x.v_dim() - x.head_dim);  // values and output

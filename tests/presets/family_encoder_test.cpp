@@ -56,6 +56,41 @@ std::string mpnet(const std::string& architecture) {
     "relative_attention_num_buckets": 32, "vocab_size": 30527})";
 }
 
+// albert/albert-base-v2
+std::string albert(const std::string& architecture) {
+  return R"({"architectures": [")" + architecture + R"("], "attention_probs_dropout_prob": 0, "bos_token_id": 2,
+    "classifier_dropout_prob": 0.1, "down_scale_factor": 1, "embedding_size": 128, "eos_token_id": 3, "gap_size": 0,
+    "hidden_act": "gelu_new", "hidden_dropout_prob": 0, "hidden_size": 768, "initializer_range": 0.02,
+    "inner_group_num": 1, "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
+    "model_type": "albert", "net_structure_type": 0, "num_attention_heads": 12, "num_hidden_groups": 1,
+    "num_hidden_layers": 12, "num_memory_blocks": 0, "pad_token_id": 0, "type_vocab_size": 2, "vocab_size": 30000})";
+}
+
+// google/electra-small-discriminator
+std::string electra_small(const std::string& architecture) {
+  return R"({"architectures": [")" + architecture + R"("], "attention_probs_dropout_prob": 0.1, "embedding_size": 128,
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 256, "initializer_range": 0.02,
+    "intermediate_size": 1024, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "electra",
+    "num_attention_heads": 4, "num_hidden_layers": 12, "pad_token_id": 0, "type_vocab_size": 2,
+    "vocab_size": 30522})";
+}
+
+/// A layer of BERT with biases everywhere and two LayerNorms.
+Tensors bert_layer(Count hidden, Count width) {
+  return together({projections(hidden, hidden / 64, hidden / 64, 64),
+                   {{"biases of q, k, v, o, output", {hidden}, 5},
+                    {"intermediate", {width, hidden}},
+                    {"its bias", {width}},
+                    {"output", {hidden, width}},
+                    {"LayerNorms", {hidden}, 4}}});
+}
+/// An embedding of `width`, and a matrix with bias to the layers'.
+Tensors narrow_embedding(Count vocabulary, Count width, Count hidden) {
+  return {{"word_embeddings", {vocabulary, width}}, {"position_embeddings", {512, width}},
+          {"token_type_embeddings", {2, width}},    {"LayerNorm", {width}, 2},
+          {"projection", {hidden, width}},          {"its bias", {hidden}}};
+}
+
 }  // namespace
 
 TEST_CASE("EuroBERT has the parameters of its modules, with a head or without", "[import][family]") {
@@ -152,4 +187,31 @@ TEST_CASE("MPNet has the parameters of its modules, learned positions beside rel
   CHECK(check_tensors(mpnet("MPNetForMaskedLM"),
                       together({body, {{"dense", {768, 768}}, {"vectors", {768}, 3}, {"bias", {30527}}}}), 109518527)
             .head.kind == HeadKind::masked_token);
+}
+
+// 11683584: the parameters of transformers' AlbertModel.
+TEST_CASE("ALBERT has the parameters of one layer and of a narrow embedding", "[import][family]") {
+  const Tensors body = together({bert_layer(768, 3072), narrow_embedding(30000, 128, 768)});
+  const Arch a =
+      check_tensors(albert("AlbertModel"), together({body, {{"pooler", {768, 768}}, {"its bias", {768}}}}), 11683584);
+  CHECK(a.layers == 12);
+  CHECK(a.activation == Activation::gelu_tanh);
+  const Tensors masked{{"dense", {128, 768}}, {"its bias", {128}}, {"LayerNorm", {128}, 2}, {"bias", {30000}}};
+  check_tensors(albert("AlbertForMaskedLM"), together({body, masked}), 11683584 - 590592 + 128688);
+  CHECK(a.repeats.layers == LayerSet::every(1, 1, 12));
+}
+
+TEST_CASE("ALBERT's groups of layers run one after the other", "[import][family]") {
+  const Arch a = arch(small("albert", R"("num_hidden_groups": 2, "inner_group_num": 2)"));
+  REQUIRE(a.layers == 16);  // layers 0 and 1 four times, then 8 and 9
+  std::vector<Count> weights;
+  for (Count i = 0; i < a.layers; ++i) weights.push_back(a.weights_of(i));
+  CHECK(weights == std::vector<Count>{0, 1, 0, 1, 0, 1, 0, 1, 8, 9, 8, 9, 8, 9, 8, 9});
+  CHECK_THAT(refusal(small("albert", R"("num_hidden_groups": 3)")),
+             Catch::Contains("3 groups do not divide the 8 layers"));
+}
+
+TEST_CASE("ELECTRA's small models have the parameters of a narrow embedding", "[import][family]") {
+  const Tensors body = together({in_layers(12, bert_layer(256, 1024)), narrow_embedding(30522, 128, 256)});
+  check_tensors(electra_small("ElectraModel"), body, 13483008);
 }

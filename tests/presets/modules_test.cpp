@@ -37,7 +37,7 @@ Numbers engine_matrices(const Arch& arch) {
   Numbers all;
   for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
     const Linear* l = std::get_if<Linear>(&row.op.shape);
-    if (l == nullptr || l->tied || is_kept(row)) return;
+    if (l == nullptr || l->tied || row.op.borrowed || is_kept(row)) return;
     Count& n = all[row.op.component];
     n = add(n, mul(mul(row.segment.repeats, l->groups), mul(l->in, l->out)));
   });

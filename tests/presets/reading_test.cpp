@@ -103,3 +103,11 @@ TEST_CASE("the keys of a config that is not taken are not read", "[import][readi
              }),
              Catch::Contains("\"qwen9\" is not known; the nearest are "));
 }
+
+TEST_CASE("a number that is as large as some word is long is read all the same", "[import][reading]") {
+  const json::Value ouro = {
+      {"model_type", "ouro"},     {"hidden_size", 256},       {"num_hidden_layers", 2},
+      {"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"vocab_size", 512},
+      {"intermediate_size", 512}, {"total_ut_steps", 4},      {"hidden_act", "silu"}};  // 4 letters
+  CHECK(reading_of(ouro, "total_ut_steps").becomes == std::vector<std::string>{"layers 8"});
+}

@@ -1,0 +1,95 @@
+// Layers that repeat the weights of others: what counts once, and what counts in each of them (ALBERT, Ouro).
+
+#include "calc/layer_kinds.hpp"
+#include "calc/layout.hpp"
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "calc/train.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// Three layers, twice: layers 3 to 5 have the weights of layers 0 to 2, and the final norm stands behind layer 2, too.
+Arch twice() {
+  Arch a = even();
+  a.layers = 6;
+  a.repeats = {3, LayerSet::every(3, 1, 6), true};
+  return a;
+}
+/// The same six layers with weights of their own, and without the norm between.
+Arch six() {
+  Arch a = even();
+  a.layers = 6;
+  return a;
+}
+
+const Plan plan{.seq = 16, .micro_batch = 1, .global_batch = 8};
+
+}  // namespace
+
+TEST_CASE("a layer has the weights of the one a period before it, back to one with its own", "[engine][repeats]") {
+  Arch a = twice();
+  a.layers = 9;
+  a.repeats.layers = LayerSet::every(3, 1, 9);
+  CHECK(a.weights_of(2) == 2);
+  CHECK(a.weights_of(5) == 2);
+  CHECK(a.weights_of(8) == 2);
+  CHECK(a.weights_of(-1) == -1);
+}
+
+TEST_CASE("layers that repeat others are kinds of their own, and so is one with the final norm behind it",
+          "[engine][repeats]") {
+  const LayerKinds kinds = layer_kinds(twice());
+  REQUIRE(kinds.size() == 3);
+  CHECK((!kinds[0].repeats && !kinds[0].ends_run && kinds[0].count == 2));
+  CHECK((!kinds[1].repeats && kinds[1].ends_run && kinds[1].first == 2));
+  CHECK((kinds[2].repeats && !kinds[2].ends_run && kinds[2].count == 3));
+}
+
+TEST_CASE("weights count once, and enter products once for every layer", "[engine][repeats]") {
+  const Parameters p = parameters(twice());
+  CHECK(p.total == parameters(even()).total);  // of three layers
+  CHECK(p.matmul == parameters(six()).matmul);
+  CHECK(cache_elements_per_token(twice()) == cache_elements_per_token(six()));
+}
+
+TEST_CASE("states follow the weights, FLOPs and kept tensors the layers", "[engine][repeats]") {
+  const Prices own = price(six(), plan, {}, {}), shared = price(twice(), plan, {}, {});
+  CHECK(shared.whole.forward.total() == own.whole.forward.total());
+  CHECK(shared.whole.backward == own.whole.backward);
+  const auto states = [](const Arch& a) {
+    const Prices p = price(a, plan, {}, {});
+    return training_states(p, plan, {}, std::array{whole_model(p.kinds)});
+  };
+  CHECK(states(twice()).weights == states(even()).weights);
+  CHECK(states(twice()).gradients == states(even()).gradients);
+  CHECK(states(twice()).optimizer == states(even()).optimizer);
+  const Bytes norm = Bytes(16 * 64 * 2 + 16 * 4);  // its input, and a statistic per token
+  CHECK(2 * shared.layer(0).alive.kept + shared.layer(1).alive.kept + 3 * shared.layer(2).alive.kept ==
+        6 * own.layer(0).alive.kept + norm);
+}
+
+TEST_CASE("ZeRO-3 gathers repeated weights again, and nobody reduces their gradients twice", "[engine][repeats]") {
+  const Layout sharded{.dp = 8, .zero = Zero::weights};
+  const Prices p = price(twice(), plan, sharded, {});
+  CHECK(p.layer(2).learned.total == 0);
+  CHECK(p.layer(2).borrowed.own == p.layer(0).learned.total);
+  CHECK(p.layer(2).borrowed.weights == p.layer(0).weights);
+}
+
+TEST_CASE("tensor-parallel ranks sum the gradients of repeated norms once", "[engine][repeats]") {
+  const Layout l{.tp = 2, .sp = true};
+  const Prices p = price(twice(), plan, l, {});
+  CHECK(p.layer(0).summed > 0);
+  CHECK(p.layer(1).summed == p.layer(0).summed);  // the final norm's gradient is summed by the head
+  CHECK(p.layer(2).summed == 0);
+}
+
+TEST_CASE("a pipeline does not divide layers with one another's weights", "[engine][repeats]") {
+  CHECK(flaw(twice(), {.pp = 2}) == LayoutFlaw::pipeline_state);
+  CHECK(flaw(six(), {.pp = 2}) == LayoutFlaw::none);
+}

@@ -1,0 +1,12 @@
+#pragma once
+/// Small models whose layers repeat the weights of others (ALBERT, Ouro).
+
+#include <vector>
+
+#include "tests/model/tiny.hpp"
+
+namespace llmcalc::test {
+
+std::vector<Variant> repeating_variants();
+
+}  // namespace llmcalc::test
