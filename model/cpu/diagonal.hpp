@@ -52,10 +52,12 @@ class DiagonalSequence {
     W* const d = dh.row(0);
     for (Count t = s_.queries; t-- > 0;) {
       const T* const from = d_o + (sequence_ * s_.queries + t) * width_;
-      lanes<W>(0, width_, [=](Count c) { d[c] += wide(from[c]); });
+      const W* const a = decays_.row(std::min(t + 1, s_.queries - 1));  // behind the last token d is 0
+      {
+        [[maybe_unused]] const InProduct<W> scope;
+        lanes<W>(0, width_, [=](Count c) { d[c] = d[c] * a[c] + wide(from[c]); });
+      }
       for (Count c = 0; c < width_; ++c) add_gradient(t, c, d[c], to, sums);
-      const W* const a = decays_.row(t);
-      lanes<W>(0, width_, [=](Count c) { d[c] = d[c] * a[c]; });
     }
   }
 
@@ -86,8 +88,12 @@ class DiagonalSequence {
     put(at_mutable<T>(to.v, sequence_, t, 0) + c, d * m * g, true);
     const W di = d * m * x * g * (W(1) - g);
     put(at_mutable<T>(to.beta, sequence_, t, 0) + c, di, true);
-    const W of_gain = is_first(t) ? W(0) : -(d * g * x * a / m);
-    const W dlog = (d * states_.row(t)[c] + of_gain) * a;
+    W da = is_first(t) ? W(0) : -(d * g * x * a / m);
+    {
+      [[maybe_unused]] const InProduct<W> scope;
+      da = d * states_.row(t)[c] + da;
+    }
+    const W dlog = da * a;
     const W dr = W(-8) * dlog * softplus(p) * r * (W(1) - r);
     put(at_mutable<T>(to.decay, sequence_, t, 0) + c, dr, true);
     if (sums.input_bias != nullptr) sums.input_bias[c] += di;
