@@ -203,7 +203,9 @@ struct Arch : Mixer {
                               ///< and the MLP's width (BitNet, arXiv:2504.12285)
   bool mlp_shift = false;     ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
                               ///< shares (RWKV)
-  Moe moe;                    ///< moe.experts = 0: dense
+  bool mlp_receptance = false;  ///< beside mlp_shift: a hidden x hidden matrix of another mix, by whose sigmoid the
+                                ///< result is multiplied (RWKV-6)
+  Moe moe;                      ///< moe.experts = 0: dense
 
   Repeats repeats;
   Count streams =

@@ -19,7 +19,7 @@ constexpr Component mlp = Component::mlp;
 /// One qk-norm over `heads` heads: a row per head, its weights shared or of its own, or a row of all heads.
 Norm qk_norm_shape(const Mixer& a, Count tokens, Count heads) {
   const bool spans = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
-  const bool own = spans || a.qk_norm == QkNorm::each_head;
+  const bool own = spans || a.qk_norm == QkNorm::each_head || a.qk_norm == QkNorm::each_head_rms;
   const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
   const bool centred = bias || a.qk_norm == QkNorm::each_head;
   const Count learned = mul(own ? heads : 1, a.head_dim, bias ? 2 : 1);

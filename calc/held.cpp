@@ -38,10 +38,14 @@ Held held(const Attention& s, const Pricing& p) {
 /// The scores of the chosen keys alone have a gradient.
 Held held(const IndexScores&, const Pricing&) { return {.needs = {{true, true, true}, true}}; }
 Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
-/// States at the ends of chunks are found again in backward.
-Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true, true}}}; }
+/// States at the ends of chunks are found again in backward. Of a normalised one the output is needed, and the
+/// normaliser and its scale, two float32 numbers per row and head.
+Held held(const LinearAttention& s, const Pricing&) {
+  return {.needs = {{true, true, true, true, true, true}, s.normalised},
+          .kept = s.normalised ? Bytes(mul(8, s.rows(), s.heads)) : Bytes()};
+}
 Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
-Held held(const Shift&, const Pricing&) { return {.needs = {{true}}}; }
+Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }
 Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
     case PointwiseKind::scale:  // its result is what the next layer kept until now
@@ -126,12 +130,16 @@ CacheRow cache_row(const Pool& s, const Pricing& p) {
           .ratio = s.ratio,
           .open = bytes_of(p.activation, mul(2, s.wide, s.last_tokens()))};
 }
-CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = Bytes(mul(s.state_bytes, s.state()))}; }
+CacheRow cache_row(const LinearAttention& s, const Pricing&) {
+  return {.state = Bytes(mul(s.state_bytes, s.cached()))};
+}
 /// The last inputs, as they were computed.
 CacheRow cache_row(const Convolution& s, const Pricing& p) {
   return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};
 }
-CacheRow cache_row(const Shift& s, const Pricing& p) { return {.state = bytes_of(p.activation, s.width)}; }
+CacheRow cache_row(const Shift& s, const Pricing& p) {
+  return {.state = bytes_of(p.activation, s.peeks ? 0 : s.width)};
+}
 CacheRow cache_row(const Lookup&, const Pricing&) { return {}; }
 CacheRow cache_row(const Linear&, const Pricing&) { return {}; }
 CacheRow cache_row(const Norm&, const Pricing&) { return {}; }

@@ -229,8 +229,10 @@ class Walk {
     const Collective* c = std::get_if<Collective>(&maker.shape);
     const Pointwise* p = std::get_if<Pointwise>(&maker.shape);
     return (c && c->regather) ||
-           (p && p->kind == PointwiseKind::gate && in_mlp(maker.component) && p_.glu_store == GluStore::recompute);
+           (p && p->kind == PointwiseKind::gate && is_glu(maker) && p_.glu_store == GluStore::recompute);
   }
+  /// The product of a gate within an MLP, or with a layer's input; a gate of the MLP's result (RWKV-6) is no such one.
+  static bool is_glu(const Op& op) { return in_mlp(op.component) && op.split != Split::partial; }
   void need(TensorId t, OpId by) {
     if (t == no_tensor || tensors_[t].outside) return;
     Tensor& x = tensors_[t];

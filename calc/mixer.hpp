@@ -42,14 +42,15 @@ enum class QkNorm : std::uint8_t {
   each_head,      ///< LayerNorm of each head without bias, weights of its own: (heads + kv_heads) x head_dim (Cohere,
                   ///< StableLM)
   full,           ///< RMSNorm of the whole projected width: (heads + kv_heads) x head_dim (OLMo 2)
-  full_bias       ///< LayerNorm of the whole projected width with bias: twice as many
+  full_bias,      ///< LayerNorm of the whole projected width with bias: twice as many
+  each_head_rms   ///< RMSNorm of each head, weights of its own: (heads + kv_heads) x head_dim (PLaMo 2)
 };
 template <>
 inline constexpr auto choices<QkNorm> =
     std::array{Choice{QkNorm::none, "none"},           Choice{QkNorm::weight_free, "weight_free"},
                Choice{QkNorm::per_head, "per_head"},   Choice{QkNorm::per_head_bias, "per_head_bias"},
                Choice{QkNorm::each_head, "each_head"}, Choice{QkNorm::full, "full"},
-               Choice{QkNorm::full_bias, "full_bias"}};
+               Choice{QkNorm::full_bias, "full_bias"}, Choice{QkNorm::each_head_rms, "each_head_rms"}};
 
 /// The keys that attention reads of those in reach, chosen for every query: the `keys` best, or (block > 0) `keys` in
 /// whole blocks of `block` tokens and, of the query's own block, those up to itself. keys = 0: all.
@@ -149,38 +150,46 @@ using Reach = ReachOf<Count>;
 /// with a state of N x P each; taps K of the depthwise convolutions before it.
 enum class RecurrentKind : std::uint8_t {
   none,
-  gated_delta_net,   ///< Qwen3-Next: the delta rule under one decay per head (arXiv:2412.06464)
-  kimi_delta,        ///< Kimi Linear: the delta rule under one decay per channel of the key (arXiv:2510.26692)
-  mamba,             ///< Mamba-1: selective scan of hidden channels with a state of N each (arXiv:2312.00752)
-  mamba2,            ///< Mamba-2: state-space duality, one decay per head (arXiv:2405.21060)
-  rwkv7,             ///< RWKV-7: a delta rule that removes by another key than it writes (arXiv:2503.14456)
-  short_convolution  ///< LFM2: a gated convolution alone; no state besides its taps
+  gated_delta_net,    ///< Qwen3-Next: the delta rule under one decay per head (arXiv:2412.06464)
+  kimi_delta,         ///< Kimi Linear: the delta rule under one decay per channel of the key (arXiv:2510.26692)
+  mamba,              ///< Mamba-1: selective scan of hidden channels with a state of N each (arXiv:2312.00752); wider
+                      ///< heads share a step and a decay, as Mamba-2's do (PLaMo 2)
+  mamba2,             ///< Mamba-2: state-space duality, one decay per head (arXiv:2405.21060)
+  rwkv7,              ///< RWKV-7: a delta rule that removes by another key than it writes (arXiv:2503.14456)
+  short_convolution,  ///< LFM2: a gated convolution alone; no state besides its taps
+  rg_lru,  ///< RecurrentGemma: a number per channel, gates by a matrix per block of channels (arXiv:2402.19427)
+  rwkv6,   ///< RWKV-5 and RWKV-6: one decay per channel of the key; a token's own key under a bonus (arXiv:2404.05892)
+  mlstm    ///< xLSTM: one decay and one exponential gate per head, outputs over a normaliser (arXiv:2405.04517)
 };
 template <>
-inline constexpr auto choices<RecurrentKind> =
-    std::array{Choice{RecurrentKind::none, "none"},
-               Choice{RecurrentKind::gated_delta_net, "gated_delta_net"},
-               Choice{RecurrentKind::kimi_delta, "kimi_delta"},
-               Choice{RecurrentKind::mamba, "mamba"},
-               Choice{RecurrentKind::mamba2, "mamba2"},
-               Choice{RecurrentKind::rwkv7, "rwkv7"},
-               Choice{RecurrentKind::short_convolution, "short_convolution"}};
+inline constexpr auto choices<RecurrentKind> = std::array{Choice{RecurrentKind::none, "none"},
+                                                          Choice{RecurrentKind::gated_delta_net, "gated_delta_net"},
+                                                          Choice{RecurrentKind::kimi_delta, "kimi_delta"},
+                                                          Choice{RecurrentKind::mamba, "mamba"},
+                                                          Choice{RecurrentKind::mamba2, "mamba2"},
+                                                          Choice{RecurrentKind::rwkv7, "rwkv7"},
+                                                          Choice{RecurrentKind::short_convolution, "short_convolution"},
+                                                          Choice{RecurrentKind::rg_lru, "rg_lru"},
+                                                          Choice{RecurrentKind::rwkv6, "rwkv6"},
+                                                          Choice{RecurrentKind::mlstm, "mlstm"}};
 
 /// Sizes of a recurrence. Its kind says what each is; those that it does not name are 0.
 struct Recurrent {
   RecurrentKind kind = RecurrentKind::none;
-  Count heads = 0;      ///< H: value heads; of mamba and of a short convolution their channels
-  Count head_dim = 0;   ///< P: width of a head's values; of mamba and of a short convolution 1
-  Count key_heads = 0;  ///< heads of queries and keys (DeltaNet), groups (Mamba-2); KDA: H; mamba: 1
-  Count key_dim = 0;    ///< N: width of queries and keys, size of the state per channel
+  Count heads = 0;      ///< H: value heads; of Mamba-1 and of a short convolution their channels; of rg_lru the blocks
+  Count head_dim = 0;   ///< P: width of a head's values; of Mamba-1 and of a short convolution 1
+  Count key_heads = 0;  ///< heads of queries and keys (DeltaNet), groups (Mamba-2); KDA, mlstm: H; mamba: 1; rg_lru: 0
+  Count key_dim = 0;    ///< N: width of queries and keys, size of the state per channel; rg_lru: 1
   Count taps = 0;       ///< K of the convolutions
   Count rank = 0;       ///< mamba: of the step's projection; KDA: of decay and gate; RWKV-7: of the decay
+  Count mix_rank = 0;   ///< RWKV-6: of what is added to the shares of each of five mixes; 0: decays and shares are the
+                        ///< same for every token (RWKV-5), and `rank` is 0
   Count step_rank = 0, gate_rank = 0;  ///< RWKV-7: of the in-context learning rate, and of the gate
   Count value_rank = 0;  ///< RWKV-7: of the gate between the layer's values and those of the last layer before it
                          ///< that has none; 0: it has none, and later layers read its values
   bool convolution_bias = false;
   bool gated_norm = false;      ///< Mamba-2: an RMSNorm of all heads' outputs
-  bool inner_norms = false;     ///< mamba: RMSNorms of the step's low rank, of B and of C (Jamba)
+  bool inner_norms = false;     ///< mamba: RMSNorms of the step's low rank, of B and of C (Jamba, PLaMo 2)
   bool full_rank_gate = false;  ///< KDA: the output gate is one matrix
   Count decays = 0;             ///< KDA: learned logarithms of decay, where they are not one per head
   Count chunk = 0;              ///< tokens that a prompt's or a training step's kernels take at once; 0: one by one

@@ -115,7 +115,8 @@ enum class StateRule : std::uint8_t {
   sum,          ///< S + k v': 2 passes over the state, an update and the product with q (lightning attention)
   state_space,  ///< a S + k v': 3 passes, the decay among them (Mamba)
   delta,        ///< a S + k (v - k' a S)': 4 passes, the product with k among them (DeltaNet, KDA)
-  removal       ///< a S - b (r' S) + k v': 5 passes, for it removes by keys r and b of their own (RWKV-7)
+  removal,      ///< a S - b (r' S) + k v': 5 passes, for it removes by keys r and b of their own (RWKV-7)
+  diagonal      ///< a S + v, one number per channel, which is the output: 1 pass (RG-LRU)
 };
 /// Passes over the state of a token: each is 2 FLOPs per number of it.
 constexpr Count passes(StateRule rule) {
@@ -127,9 +128,11 @@ constexpr Count passes(StateRule rule) {
     case StateRule::delta:
       return 4;
     case StateRule::removal:
+      return 5;
+    case StateRule::diagonal:
       break;
   }
-  return 5;
+  return 1;
 }
 
 /// A state of key_dim x head_dim per head that every token updates and reads with its query: o = q' S (lightning
@@ -144,10 +147,16 @@ struct LinearAttention {
   Count gates = 0, weights = 0;
   Count state_bytes = 4;         ///< per number of the state
   bool hands_on_values = false;  ///< later layers read its values, too, which are its input `values_at`
+  bool normalised = false;       ///< values have a further number, 1, and outputs are divided by what becomes of it; in
+                                 ///< the largest gate's scale, a number per head that the state has besides (mLSTM)
   static constexpr std::size_t values_at = 2;
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
-  constexpr Count state() const { return mul(heads, key_dim, head_dim); }
+  /// Numbers of one head's values as the state has them.
+  constexpr Count value_dim() const { return add(head_dim, normalised ? 1 : 0); }
+  /// Numbers of the state that every token updates, and those that are cached of a sequence.
+  constexpr Count state() const { return mul(heads, key_dim, value_dim()); }
+  constexpr Count cached() const { return add(state(), normalised ? heads : 0); }
   /// Numbers of one token's queries, keys, values and gates.
   constexpr Count inputs() const { return add(add(mul(2, key_heads, key_dim), mul(heads, head_dim)), gates); }
 };
@@ -162,9 +171,12 @@ struct Convolution {
 };
 
 /// y (sequences, queries, mixes x width): `mixes` times x + (x' - x) m, x' being the token before x, zeros before the
-/// first, under `width` learned shares m each time, all in one kernel; a sequence's cache holds the last token.
+/// first, under `width` learned shares m each time, all in one kernel; a sequence's cache holds the last token. moved:
+/// a second input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of the same tokens
+/// caches the last one.
 struct Shift {
   Count sequences = 0, queries = 0, width = 0, mixes = 1;
+  bool moved = false, peeks = false;
   constexpr bool operator==(const Shift&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   constexpr Count learned() const { return mul(mixes, width); }

@@ -75,10 +75,10 @@ class Cache {
           layer.index_keys = rows(op.name, index_numbers_, tokens, 1, a->width);
         if (const Pool* a = std::get_if<Pool>(&op.shape)) add(layer, op.name, *a);
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
-          layer.states[op.name] = held(op.name, a->state() * backend_.wide());
+          layer.states[op.name] = held(op.name, a->cached() * backend_.wide());
         if (const Convolution* a = std::get_if<Convolution>(&op.shape))
           layer.states[op.name] = held(op.name, mul(a->channels, a->taps - 1) * backend_.number());
-        if (const Shift* a = std::get_if<Shift>(&op.shape))
+        if (const Shift* a = std::get_if<Shift>(&op.shape); a != nullptr && !a->peeks)
           layer.states[op.name] = held(op.name, a->width * backend_.number());
       }
     }

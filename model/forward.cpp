@@ -62,8 +62,17 @@ Value feed_forward(Pass& p, const MlpNames& names, Value x, const Value* gates) 
   return down(p.multiply(names.mul, std::move(act), std::move(up)));
 }
 
+/// RWKV-6's MLP, which reads the first of two mixes, under a gate of the second.
+Value under_receptance(Pass& p, Value x) {
+  x = p.shift("mlp.shift", std::move(x), 2);
+  Value y = feed_forward(p, dense, x, nullptr);
+  Value g = p.linear_of_part("mlp.receptance", std::move(x), 1);
+  return p.sigmoid_gate("mlp.receptance_mul", std::move(g), std::move(y));
+}
+
 /// The dense MLP; RWKV-7's reads a mix of each token and the one before it.
 Value dense_mlp(Pass& p, Value x) {
+  if (p.arch().mlp_receptance) return under_receptance(p, std::move(x));
   if (p.arch().mlp_shift) x = p.shift("mlp.shift", std::move(x), 1);
   return feed_forward(p, dense, std::move(x), nullptr);
 }

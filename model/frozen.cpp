@@ -10,7 +10,8 @@ namespace llmcalc::model {
 bool trains_in_part(const Arch& a) {
   bool removes = a.mlp_shift;
   for (std::size_t i = 0; i <= a.mixers.size(); ++i)
-    removes = removes || a.mixer(i).recurrent.kind == RecurrentKind::rwkv7;
+    removes = removes || a.mixer(i).recurrent.kind == RecurrentKind::rwkv7 ||
+              a.mixer(i).recurrent.kind == RecurrentKind::rwkv6;
   return runs_again_in_groups(a) && !removes && !a.altup && !a.output_scale;
 }
 

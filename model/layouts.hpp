@@ -34,7 +34,7 @@ struct KeysAndValues {
 /// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
 struct StateLayout {
   RecurrentKind kind = RecurrentKind::none;
-  Part q, k, v, decay, beta, removed{};
+  Part q{}, k{}, v{}, decay{}, beta{}, removed{};
 };
 
 /// Heads of x that positions rotate: `width` numbers of each from `offset` on.

@@ -21,7 +21,7 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
   const Norm shape{.rows = together ? x.rows : x.rows * heads,
                    .width = together ? x.width : m.head_dim,
                    .centred = centred,
-                   .per_head = together || m.qk_norm == QkNorm::each_head,
+                   .per_head = together || m.qk_norm == QkNorm::each_head || m.qk_norm == QkNorm::each_head_rms,
                    .spans = together};
   return p.norm(op, std::move(x), shape);
 }

@@ -296,6 +296,10 @@ Value Pass::gate(std::string_view op, Value a, Value b) {
   return gated(op, arch_.activation, plan().glu_store == GluStore::recompute, std::move(a), std::move(b));
 }
 
+Value Pass::gate_state(std::string_view op, Value g, Value y) {
+  return gated(op, arch_.activation, false, std::move(g), std::move(y));
+}
+
 Value Pass::silu_gate(std::string_view op, Value g, Value y) {
   return gated(op, Activation::silu, false, std::move(g), std::move(y));
 }

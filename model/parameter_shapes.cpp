@@ -120,7 +120,8 @@ class Shapes {
     if (both) norm("mlp.expert_norm");
     if (kind.experts && i % halves(a_) == 0) experts();
     if (both) norm("mlp.combined_norm");
-    if (a_.mlp_shift && has_mlp) vector("mlp.shift.shares", a_.hidden, Start::half);
+    if (a_.mlp_shift && has_mlp) vector("mlp.shift.shares", (a_.mlp_receptance ? 2 : 1) * a_.hidden, Start::half);
+    if (a_.mlp_receptance && has_mlp) matrix("mlp.receptance", a_.hidden, a_.hidden, false);
     if (shortcut || (has_mlp && (both || !kind.experts)))
       mlp("", shortcut ? a_.mlp_width : kind.mlp_width, a_.hidden, a_.mlp_bias);
     if (both) norm("mlp.dense_norm");
@@ -268,6 +269,12 @@ class Shapes {
         return mamba2(r);
       case RecurrentKind::short_convolution:
         return short_convolution(r);
+      case RecurrentKind::rg_lru:
+        return rg_lru(r);
+      case RecurrentKind::rwkv6:
+        return rwkv6(r);
+      case RecurrentKind::mlstm:
+        return mlstm(r);
     }
   }
   void gated_delta_net(const Recurrent& r) {
@@ -294,18 +301,18 @@ class Shapes {
     out("kda.out", r.width());
   }
   void mamba(const Recurrent& r) {
-    convolved("ssm.x", r, r.heads);
-    matrix("ssm.select", r.rank + 2 * r.key_dim, r.heads, false);
+    convolved("ssm.x", r, r.width());
+    matrix("ssm.select", r.rank + 2 * r.key_dim, r.width(), false);
     if (r.inner_norms) {
       scale("ssm.step_norm", r.rank, false);
       scale("ssm.key_norm", r.key_dim, false);
       scale("ssm.query_norm", r.key_dim, false);
     }
     matrix("ssm.step", r.heads, r.rank, true);
-    vector("ssm.core.log_decay", r.heads * r.key_dim, Start::zero);
+    vector("ssm.core.log_decay", r.head_dim > 1 ? r.heads : r.heads * r.key_dim, Start::zero);
     vector("ssm.core.skip", r.heads, Start::one);
-    matrix("ssm.gate", r.heads, a_.hidden, false);
-    out("ssm.out", r.heads);
+    matrix("ssm.gate", r.width(), a_.hidden, false);
+    out("ssm.out", r.width());
   }
   void mamba2(const Recurrent& r) {
     convolved("ssm.x", r, r.width());
@@ -340,6 +347,43 @@ class Shapes {
     for (const char* name : {"conv.in_gate", "conv.out_gate", "conv.x"}) matrix(name, r.width(), a_.hidden, false);
     matrix("conv.core", r.width(), r.taps, r.convolution_bias);
     out("conv.out", r.width());
+  }
+  void rg_lru(const Recurrent& r) {
+    const Count w = r.width();
+    matrix("lru.gate", w, a_.hidden, true);
+    matrix("lru.x", w, a_.hidden, true);
+    matrix("lru.x_conv", w, r.taps, r.convolution_bias);
+    for (const char* name : {"lru.in_gate", "lru.decay"})
+      matrix(name, r.head_dim, r.head_dim, false, Start::normal, r.heads);
+    vector("lru.core.log_decay", w, Start::zero);
+    vector("lru.core.step_bias", w, Start::zero);
+    vector("lru.core.input_bias", w, Start::zero);
+    matrix("lru.out", a_.hidden, w, true, Start::residual);
+  }
+  void rwkv6(const Recurrent& r) {
+    const Count w = r.width(), rank = r.mix_rank;
+    const bool moves = rank > 0;
+    vector("rwkv.shift.shares", (moves ? 1 : 4) * a_.hidden, Start::half);
+    if (moves) {
+      matrix("rwkv.mix_down", 5 * rank, a_.hidden, false);
+      matrix("rwkv.mix_up", a_.hidden, rank, false, Start::normal, 5);
+      vector("rwkv.mix.shares", 5 * a_.hidden, Start::half);
+      low_rank("rwkv.decay", r.rank, w, true);
+    } else {
+      vector("rwkv.core.log_decay", w, Start::zero);
+    }
+    for (const char* name : {"rwkv.r", "rwkv.k", "rwkv.v", "rwkv.gate"}) matrix(name, w, a_.hidden, false);
+    vector("rwkv.core.bonus", w, Start::half);
+    scale("rwkv.o_norm", w, true);
+    out("rwkv.out", w);
+  }
+  void mlstm(const Recurrent& r) {
+    for (const char* name : {"mlstm.q", "mlstm.k"}) matrix(name, r.heads * r.key_dim, a_.hidden, false);
+    matrix("mlstm.v", r.width(), a_.hidden, false);
+    for (const char* name : {"mlstm.in_gate", "mlstm.decay"}) matrix(name, r.heads, a_.hidden, true);
+    scale("mlstm.o_norm", r.width(), false);
+    matrix("mlstm.gate", r.width(), a_.hidden, false);
+    out("mlstm.out", r.width());
   }
   /// A projection and a convolution of its result, `taps` weights per channel.
   void convolved(const std::string& name, const Recurrent& r, Count width) {

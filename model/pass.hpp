@@ -133,8 +133,11 @@ class Pass {
   Value convolve(std::string_view op, Value x, Convolution shape);
   /// The outputs of a state that every token updates.
   Value recur(std::string_view op, const LinearAttention& shape, const StateLayout& layout, std::vector<Value> in);
-  /// RWKV-7: mixes of every token and the one before it, side by side, and the matrix of one of them.
+  /// RWKV: mixes of every token and the one before it, side by side, and the matrix of one of them.
   Value shift(std::string_view op, Value x, Count mixes);
+  /// RWKV-6: one mix by a shift of the tokens that `keeper` caches the last of; mixes whose shares are moved.
+  Value peek(std::string_view op, std::string_view keeper, const Value& x);
+  Value moved_shift(std::string_view op, Value x, Value moves, Count mixes);
   Value linear_of_part(std::string_view op, Value x, Count part);
   /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w of length 1 in every head; (o + v <r, k>) gate.
   Value blend(std::string_view op, Value a, Value b, Value share);
@@ -164,7 +167,8 @@ class Pass {
   Value tanh(std::string_view op, Value x);
   /// The MLP's act(a) b.
   Value gate(std::string_view op, Value a, Value b);
-  /// silu(g) y
+  /// The MLP's act of g, but not xIELU, times y; silu(g) y.
+  Value gate_state(std::string_view op, Value g, Value y);
   Value silu_gate(std::string_view op, Value g, Value y);
   /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
   Value sigmoid_gate(std::string_view op, Value g, Value y);
@@ -307,6 +311,8 @@ class Pass {
   LayerInput layer_input();
   Value with_layer_input(std::string_view op, PointwiseKind kind, bool remade, Value x);
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
+  /// A shift whose last token lies in the state of `keeper`.
+  Value shifted(std::string_view op, std::string_view keeper, Value x, Shift s);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
   HeadView pooled_view(const Part& p, const std::vector<Tensor>& data) const;
   AttentionInputs inputs(std::string_view op, const CoreLayout& l, const std::vector<Tensor>& data) const;

@@ -57,7 +57,7 @@ class Recurrence {
     const StateLayout at{.kind = r_.kind,
                          .q = {1, add(r_.rank, r_.key_dim), low.width, 0},
                          .k = {1, r_.rank, low.width, 0},
-                         .v = heads(0, r_.heads, 1),
+                         .v = heads(0, r_.heads, r_.head_dim),
                          .decay = heads(2, r_.heads, 1),
                          .beta = {}};
     Value y = state("ssm.core", StateRule::state_space, r_.heads, at, {std::move(x), std::move(low), std::move(step)});
@@ -74,7 +74,7 @@ class Recurrence {
     const StateLayout at{.kind = r_.kind,
                          .q = {2, 0, n, 0},
                          .k = {1, 0, n, 0},
-                         .v = heads(0, r_.heads, 1),
+                         .v = heads(0, r_.heads, r_.head_dim),
                          .decay = heads(3, r_.heads, 1),
                          .beta = {}};
     Value y = state("ssm.core", StateRule::state_space, r_.heads, at,
@@ -136,6 +136,64 @@ class Recurrence {
     return p_.linear("conv.out", p_.multiply("conv.out_mul", std::move(c), std::move(y)));
   }
 
+  /// h = a h + sqrt(1 - a^2) i x for every channel x of a convolution, with a decay a and a gate i that a matrix per
+  /// block of channels makes of it; act(g) h.
+  Value rg_lru() {
+    Value gate = p_.linear("lru.gate", x_);
+    Value x = p_.linear("lru.x", std::exchange(x_, {}));
+    const Convolution shape = convolution(x.width, false);
+    x = p_.convolve("lru.x_conv", std::move(x), shape);
+    Value in = p_.grouped("lru.in_gate", x), decay = p_.grouped("lru.decay", x);
+    StateLayout at{.kind = r_.kind, .v = heads(0, r_.heads, r_.head_dim)};
+    at.beta = at.decay = at.v;
+    at.beta.tensor = 1, at.decay.tensor = 2;
+    Value h =
+        state("lru.core", StateRule::diagonal, mul(2, r_.width()), at, {std::move(x), std::move(in), std::move(decay)});
+    return p_.linear("lru.out", p_.gate_state("lru.gate_mul", std::move(gate), std::move(h)));
+  }
+
+  /// o = q' (S + u k v'), S = a S + k v', every part from a mix of the token with the one before it, with a bonus u and
+  /// a decay a per channel; a is made of the token, as are the shares of its mixes, or learned (RWKV-5). Then a norm of
+  /// every head, under silu(z).
+  Value rwkv6() {
+    const bool moves = r_.mix_rank > 0;
+    x_ = moves ? moved_mixes() : p_.shift("rwkv.shift", std::move(x_), 4);
+    std::vector<Value> in;
+    Count part = 0;
+    for (const char* op : {"rwkv.r", "rwkv.k", "rwkv.v"}) in.push_back(p_.linear_of_part(op, x_, part++));
+    if (moves) {
+      Value low = p_.tanh("rwkv.decay_act", p_.linear_of_part("rwkv.decay_down", x_, 4));
+      in.push_back(p_.linear("rwkv.decay_up", std::move(low)));
+    }
+    StateLayout at{.kind = r_.kind, .q = heads(0, r_.heads, r_.key_dim)};
+    at.k = at.v = at.decay = at.q;
+    at.k.tensor = 1, at.v.tensor = 2, at.decay.tensor = moves ? 3 : 0;
+    Value o = state("rwkv.core", StateRule::state_space, moves ? r_.width() : 0, at, std::move(in));
+    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centred = true, .per_head = true};
+    o = p_.output_norm("rwkv.o_norm", std::move(o), each, 64);
+    Value z = p_.linear_of_part("rwkv.gate", std::exchange(x_, {}), part);
+    return p_.linear("rwkv.out", p_.silu_gate("rwkv.gate_mul", std::move(z), std::move(o)));
+  }
+
+  /// S = a S + e^i k v', n = a n + e^i k, o = q' S / max(|q' n|, 1), with gates i and a per head; norm(o) under
+  /// sigmoid(z).
+  Value mlstm() {
+    Value q = p_.linear("mlstm.q", x_), k = p_.linear("mlstm.k", x_), v = p_.linear("mlstm.v", x_);
+    Value in = p_.linear("mlstm.in_gate", x_), decay = p_.linear("mlstm.decay", x_);
+    const StateLayout at{.kind = r_.kind,
+                         .q = heads(0, r_.heads, r_.key_dim),
+                         .k = heads(1, r_.heads, r_.key_dim),
+                         .v = heads(2, r_.heads, r_.head_dim),
+                         .decay = heads(4, r_.heads, 1),
+                         .beta = heads(3, r_.heads, 1)};
+    Value o = state("mlstm.core", StateRule::state_space, mul(2, r_.heads), at,
+                    {std::move(q), std::move(k), std::move(v), std::move(in), std::move(decay)});
+    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centred = true, .per_head = true};
+    o = p_.output_norm("mlstm.o_norm", std::move(o), each);
+    Value z = p_.linear("mlstm.gate", std::exchange(x_, {}));
+    return p_.linear("mlstm.out", p_.sigmoid_gate("mlstm.gate_mul", std::move(z), std::move(o)));
+  }
+
  private:
   /// Mixes of RWKV-7's shift, in the order of its learned shares.
   enum Mix : Count { for_query, for_decay, for_key, for_value, for_step, for_gate };
@@ -146,6 +204,12 @@ class Recurrence {
     if (!r_.reads_values()) return v;
     Value share = p_.linear("rwkv.value_up", mixed("rwkv.value_down", for_value));
     return p_.blend("rwkv.value_mix", std::move(v), p_.given().v, std::move(share));
+  }
+  /// Five mixes, whose shares a low rank of a mix moves; they keep the last token for both.
+  Value moved_mixes() {
+    Value low = p_.linear("rwkv.mix_down", p_.peek("rwkv.shift", "rwkv.mix", x_));
+    Value moves = p_.grouped("rwkv.mix_up", p_.tanh("rwkv.mix_act", std::move(low)));
+    return p_.moved_shift("rwkv.mix", std::move(x_), std::move(moves), 5);
   }
   static Part heads(std::size_t tensor, Count heads, Count width) { return {tensor, 0, mul(heads, width), width}; }
 
@@ -175,7 +239,8 @@ class Recurrence {
                                 .chunk = r_.chunk,
                                 .gates = gates,
                                 .state_bytes = r_.state_bytes,
-                                .hands_on_values = rule == StateRule::removal && p_.kind().hands_on_kv};
+                                .hands_on_values = rule == StateRule::removal && p_.kind().hands_on_kv,
+                                .normalised = r_.kind == RecurrentKind::mlstm};
     return p_.recur(op, shape, at, std::move(in));
   }
   /// An RMSNorm of every head's output.
@@ -213,6 +278,12 @@ Value recurrence(Pass& p, Value x) {
       return r.short_convolution();
     case RecurrentKind::rwkv7:
       return r.rwkv7();
+    case RecurrentKind::rg_lru:
+      return r.rg_lru();
+    case RecurrentKind::rwkv6:
+      return r.rwkv6();
+    case RecurrentKind::mlstm:
+      return r.mlstm();
     case RecurrentKind::none:
       break;
   }

@@ -6,12 +6,20 @@
 
 namespace llmcalc::model {
 
-Value Pass::shift(std::string_view op, Value given, Count mixes) {
+Value Pass::shift(std::string_view op, Value x, Count mixes) {
+  return shifted(op, op, std::move(x), {.sequences = step_.sequences, .queries = step_.queries, .mixes = mixes});
+}
+
+Value Pass::peek(std::string_view op, std::string_view keeper, const Value& x) {
+  return shifted(op, keeper, x, {.sequences = step_.sequences, .queries = step_.queries, .peeks = true});
+}
+
+Value Pass::shifted(std::string_view op, std::string_view keeper, Value given, Shift s) {
   const Value x = std::move(given);
   Parameter* const shares = weight(op, "shares");
-  const Shift s{.sequences = step_.sequences, .queries = step_.queries, .width = x.width, .mixes = mixes};
-  ShiftView v{.x = x.data->data(), .shares = value(shares), .state = cached_state(op), .begins = step_.past == 0};
-  Value y = make(op, x.rows, mul(mixes, x.width));
+  s.width = x.width;
+  ShiftView v{.x = x.data->data(), .shares = value(shares), .state = cached_state(keeper), .begins = step_.past == 0};
+  Value y = make(op, x.rows, mul(s.mixes, x.width));
   forward(op, s, [&] { backend_.rwkv()->shift(s, v, y.data->data()); });
   if (taping())
     remember(op, s,
@@ -19,8 +27,32 @@ Value Pass::shift(std::string_view op, Value given, Count mixes) {
                const Tensor dy = taken(out), x_data = kept.get();
                v.x = x_data->data();
                v.shares = value(shares);
-               backend_.rwkv()->shift_gradient(s, v, dy->data(), place(op, in, n), sum(shares));
+               backend_.rwkv()->shift_gradient(s, v, dy->data(), place(op, in, n), {}, sum(shares));
              });
+  return y;
+}
+
+Value Pass::moved_shift(std::string_view op, Value x, Value moves, Count mixes) {
+  const std::array<Value, 2> in{std::move(x), std::move(moves)};
+  Parameter* const shares = weight(op, "shares");
+  const Shift s{
+      .sequences = step_.sequences, .queries = step_.queries, .width = in[0].width, .mixes = mixes, .moved = true};
+  const auto view = [this, op, shares](const Tensor& from, const Tensor& by) {
+    return ShiftView{.x = from->data(),
+                     .shares = value(shares),
+                     .moves = by->data(),
+                     .state = cached_state(op),
+                     .begins = step_.past == 0};
+  };
+  Value y = make(op, in[0].rows, mul(mixes, s.width));
+  forward(op, s, [&] { backend_.rwkv()->shift(s, view(in[0].data, in[1].data), y.data->data()); });
+  if (taping())
+    remember(op, s, [this, op, s, shares, view, all = operands(op, in), out = y.slot] {
+      const Tensor dy = taken(out);
+      const auto from = all.data();
+      const auto d = all.places(*this, op);
+      backend_.rwkv()->shift_gradient(s, view(from[0], from[1]), dy->data(), d[0], d[1], sum(shares));
+    });
   return y;
 }
 

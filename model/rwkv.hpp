@@ -21,9 +21,10 @@ struct BonusGradients {
 class RwkvKernels {
  public:
   virtual ~RwkvKernels() = default;
-  /// y: `mixes` mixes of every token and the one before it, side by side.
+  /// y: `mixes` mixes of every token and the one before it, side by side. dmoves is used where the view has moves.
   virtual void shift(const Shift&, const ShiftView&, void* y) = 0;
-  virtual void shift_gradient(const Shift&, const ShiftView&, const void* dy, GradientPlace dx, void* dshares) = 0;
+  virtual void shift_gradient(const Shift&, const ShiftView&, const void* dy, GradientPlace dx, GradientPlace dmoves,
+                              void* dshares) = 0;
   /// y = a + (b - a) sigmoid(c)
   virtual void blend(const Pointwise&, const void* a, const void* b, const void* c, void* y) = 0;
   virtual void blend_gradient(const Pointwise&, const void* a, const void* b, const void* c, const void* dy,

@@ -43,6 +43,8 @@ StateView Pass::state_view(std::string_view op, const StateLayout& l, const std:
           .log_decay = value(weight(op, "log_decay")),
           .step_bias = value(weight(op, "step_bias")),
           .skip = value(weight(op, "skip")),
+          .input_bias = value(weight(op, "input_bias")),
+          .bonus = value(weight(op, "bonus")),
           .slope = 1 - share + 1e-5};
 }
 
@@ -51,31 +53,39 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
   LinearAttention s = shape;
   std::vector<Tensor> read;
   for (const Value& x : in) read.push_back(x.data);
-  std::array<Parameter*, 3> learned{weight(op, "log_decay"), weight(op, "step_bias"), weight(op, "skip")};
+  std::array<Parameter*, 5> learned{weight(op, "log_decay"), weight(op, "step_bias"), weight(op, "skip"),
+                                    weight(op, "input_bias"), weight(op, "bonus")};
   s.weights = 0;
   for (const Parameter* p : learned) s.weights += p != nullptr ? p->elements() : 0;
   StateView v = state_view(op, l, read);
   v.state = cached_state(op);
   v.begins = step_.past == 0;
   Value y = make(op, s.rows(), mul(s.heads, s.head_dim));
+  const bool back = flows(op, in, y);
+  const Tensor normaliser = back && s.normalised ? own(op, mul(2, s.rows(), s.heads) * backend_.wide()) : nullptr;
+  v.normaliser = data(normaliser);
   forward(op, s, [&] { backend_.recur(s, v, y.data->data()); });
-  if (!flows(op, in, y)) return y;
+  if (!back) return y;
 
+  const Kept result = s.normalised ? keep(op, y) : Kept();
   std::vector<Tensor> held;
   std::vector<std::shared_ptr<Slot>> slots;
   for (const Value& x : in) {
     held.push_back(keep(op, x).data);
     slots.push_back(x.slot);
   }
-  remember(op, s, [this, op, s, l, held, slots, learned, out = y.slot] {
-    const Tensor dy = taken(out);
+  remember(op, s, [this, op, s, l, held, slots, learned, normaliser, result, out = y.slot] {
+    const Tensor dy = taken(out), y_data = result.get();
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       into_rows(op, slots[i], held[i]->bytes().value / backend_.number().value, true);
       gradients.push_back(slots[i]->gradient);
     }
     const StateView to = state_view(op, l, gradients);
-    backend_.recur_gradient(s, state_view(op, l, held), dy->data(),
+    StateView from = state_view(op, l, held);
+    from.normaliser = data(normaliser);
+    from.out = data(y_data);
+    backend_.recur_gradient(s, from, dy->data(),
                             {.q = to.q,
                              .k = to.k,
                              .v = to.v,
@@ -84,7 +94,9 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
                              .removed = to.removed,
                              .log_decay = sum(learned[0]),
                              .step_bias = sum(learned[1]),
-                             .skip = sum(learned[2])});
+                             .skip = sum(learned[2]),
+                             .input_bias = sum(learned[3]),
+                             .bonus = sum(learned[4])});
   });
   return y;
 }

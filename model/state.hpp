@@ -14,8 +14,16 @@ namespace llmcalc::model {
 ///   kimi_delta       the same with a decay per channel of the key
 ///   mamba2           step s(d + bias); decay e^(-A step) per head; the state takes step x v; + skip v
 ///   mamba            the same with step s(d), and an A for each channel and number of its state
+///   rwkv6            decay e^(-e^d) per channel of the key, d learned where log_decay is there; `bonus`, times which a
+///                    token's own key is read before the state takes it
 ///   rwkv7            decay e^(-e^(-1/2) sigmoid(d)) and beta sigmoid(b), per channel of the key; removed of length 1,
 ///                    and along it times beta
+///                    wider heads (PLaMo 2): the decay of one A per head, as mamba2
+///   rg_lru           a = e^(-8 sigmoid(d + bias) s(log_decay)) per channel; the state takes sqrt(1 - a^2) sigmoid(b +
+///                    input_bias) v, and of a sequence's first token v under the gate alone
+///   mlstm            q / sqrt(N); decay sigmoid(c(d)) and strength e^c(b) per head, c(x) = 15 tanh(x / 15); outputs
+///   over
+///                    the normaliser
 ///   none             lightning attention: silu of q, k and v; decay e^(-slope), the slope 2^(-8 (h + 1) / H) x `slope`
 ///
 /// Sources: calc/block/recurrent.hpp; hf minimax/modeling_minimax.py.
@@ -23,16 +31,20 @@ struct StateView {
   RecurrentKind kind = RecurrentKind::none;
   HeadView q, k, v, decay, beta;
   HeadView removed = {};  ///< rwkv7: the key by which the state is read, and what it knows removed
-  const void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
+  const void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr, *input_bias = nullptr, *bonus = nullptr;
   double slope = 1;       ///< lightning attention: the layer's factor
   void* state = nullptr;  ///< wide, (sequences, heads, N, P), replaced by that after the last token; null: not kept
   bool begins = true;     ///< the state before the first token is zero, whatever `state` holds
+  /// mlstm: wide, a number of the normaliser and its scale per row and head, which forward writes for
+  /// backward; null: not kept. out: what forward wrote, which backward reads.
+  void* normaliser = nullptr;
+  const void* out = nullptr;
 };
 
 /// Destinations of the gradients, which are added there; those of learned numbers are wide.
 struct StateGradients {
   HeadView q, k, v, decay, beta, removed = {};
-  void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
+  void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr, *input_bias = nullptr, *bonus = nullptr;
 };
 
 /// Inputs of a convolution along the tokens: weight (channels, taps).
@@ -46,8 +58,9 @@ struct ConvolutionView {
 /// Inputs of a shift: shares (mixes, width) of the token before.
 struct ShiftView {
   const void *x = nullptr, *shares = nullptr;
-  void* state = nullptr;  ///< (sequences, width): the last token, replaced by the new one; null: not kept
-  bool begins = true;     ///< there are zeros before the first token, whatever `state` holds
+  const void* moves = nullptr;  ///< (rows, mixes x width): added to the shares; null: nothing is
+  void* state = nullptr;        ///< (sequences, width): the last token, replaced by the new one; null: not kept
+  bool begins = true;           ///< there are zeros before the first token, whatever `state` holds
 };
 
 }  // namespace llmcalc::model

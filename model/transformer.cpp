@@ -13,7 +13,7 @@ void require_mixer(const Mixer& m) {
   if (m.recurrent.state_bytes != 4)
     throw InputError("the reference transformer keeps the states of recurrences in float32, and this model's have " +
                      std::to_string(m.recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
-  if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.chunk > 0)
+  if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.head_dim == 1 && m.recurrent.chunk > 0)
     throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
 }
 

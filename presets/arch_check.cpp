@@ -247,6 +247,8 @@ void check_mlp(const Arch& a, const Check& check) {
   if (dense) check.size(a.mlp_width, "the mlp width");
   check.that(!a.mlp_out_bias || !a.mlp_bias,
              "the mlp's out_bias is of MLPs whose other matrices have none; remove it, or say \"bias\": false");
+  check.that(a.mlp_shift || !a.mlp_receptance,
+             "the mlp's receptance is of a mix of two tokens; say \"shift\": true, or remove it");
   check.that(!a.mlp_shift || !a.has_experts(),
              "the mlp's shift is true, but experts read no token before their own; remove one of the two");
 }

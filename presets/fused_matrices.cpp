@@ -21,7 +21,8 @@ constexpr std::array fusing_families{
     FusedFamilies{"gpt2 gpt_bigcode openai-gpt gpt_neox codegen persimmon falcon RefinedWeb RefinedWebModel bloom mpt "
                   "qwen dbrx nomic_bert",
                   {.qkv = true}},
-    FusedFamilies{"phi3 phi3_v phi4_multimodal phi4mm chatglm modernbert", {.qkv = true, .gate_up = true}},
+    FusedFamilies{"phi3 phi3_v phi4_multimodal phi4mm chatglm modernbert plamo2 plamo3",
+                  {.qkv = true, .gate_up = true}},
     FusedFamilies{"glm glm4 glm4v_text glm_ocr_text granitemoehybrid granitemoeshared", {.gate_up = true}},
     FusedFamilies{"baichuan internlm2", {.qkv = true, .split_in_gguf = true}},
     FusedFamilies{"bailing_moe bailing_moe_v2 bailing_moe_linear bailing_hybrid bailing_moe_v2_5",

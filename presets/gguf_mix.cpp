@@ -16,7 +16,7 @@ namespace {
 
 /// llama.cpp's names and conversion/base.py, prepare_tensors, say what is a vector. An embedding's and a head's streams
 /// are AltUp's projections.
-constexpr std::array<std::pair<std::string_view, TensorKind>, 39> tensor_kinds{
+constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
     {{"embedding.tokens", TensorKind::table},
      {"embedding.per_layer", TensorKind::table},
      {"embedding.per_layer_project", TensorKind::stored},
@@ -41,6 +41,8 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 39> tensor_kinds{
      {"delta.v", TensorKind::part},
      {"rwkv.decay_down", TensorKind::vector},
      {"rwkv.decay_up", TensorKind::vector},
+     {"rwkv.mix_down", TensorKind::vector},
+     {"rwkv.mix_up", TensorKind::vector},
      {"rwkv.step_down", TensorKind::stored},
      {"rwkv.step_up", TensorKind::stored},
      {"rwkv.value_down", TensorKind::stored},

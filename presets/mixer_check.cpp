@@ -41,8 +41,10 @@ void check_recurrent(const Recurrent& r, const Check& check) {
   check.size(r.head_dim, "the width of the recurrence's heads");
   check.size(r.width(), "the width of all the recurrence's heads");
   const bool ranked = r.kind == RecurrentKind::rwkv7;
-  check.size(r.taps, "the number of taps", ranked ? 0 : 1, ranked ? 0 : 1024);
+  const bool no_taps = ranked || r.kind == RecurrentKind::rwkv6 || r.kind == RecurrentKind::mlstm;
+  check.size(r.taps, "the number of taps", no_taps ? 0 : 1, no_taps ? 0 : 1024);
   check.size(r.rank, "the recurrence's rank", ranked ? 1 : 0);
+  check.size(r.mix_rank, "the rank of the recurrence's mixes", 0, r.kind == RecurrentKind::rwkv6 ? max_size : 0);
   check.size(r.step_rank, "the rank of the recurrence's learning rate", ranked ? 1 : 0, ranked ? max_size : 0);
   check.size(r.gate_rank, "the rank of the recurrence's gate", ranked ? 1 : 0, ranked ? max_size : 0);
   check.size(r.value_rank, "the rank of the recurrence's values", 0, ranked ? max_size : 0);
@@ -50,7 +52,7 @@ void check_recurrent(const Recurrent& r, const Check& check) {
   check.size(r.decays, "the number of learned decays", 0);
   check.that(r.state_bytes == 2 || r.state_bytes == 4,
              fmt::format("state_bytes: expected 2 or 4 bytes per number of the state, got {}", r.state_bytes));
-  if (r.kind == RecurrentKind::short_convolution) return;
+  if (r.kind == RecurrentKind::short_convolution || r.kind == RecurrentKind::rg_lru) return;
   check.size(r.key_heads, "the number of the recurrence's key heads or groups");
   check.size(r.key_dim, "the width of the recurrence's keys or states");
   check.size(mul(r.key_heads, r.key_dim), "the width of all the recurrence's keys");

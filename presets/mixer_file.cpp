@@ -119,16 +119,21 @@ void read_attention(const Object& o, Count hidden, Mixer& m) {
 
 namespace {
 bool has_convolution_bias(RecurrentKind k) {
-  return k == RecurrentKind::mamba || k == RecurrentKind::mamba2 || k == RecurrentKind::short_convolution;
+  return k == RecurrentKind::mamba || k == RecurrentKind::mamba2 || k == RecurrentKind::short_convolution ||
+         k == RecurrentKind::rg_lru;
+}
+bool has_taps(RecurrentKind k) {
+  return k != RecurrentKind::rwkv6 && k != RecurrentKind::rwkv7 && k != RecurrentKind::mlstm;
 }
 }  // namespace
 
 Recurrent read_recurrent(const Object& o) {
   Recurrent r{.kind = choice<RecurrentKind>(o, "kind")};
-  if (r.kind != RecurrentKind::rwkv7) r.taps = o.positive("taps");
+  if (has_taps(r.kind)) r.taps = o.positive("taps");
   r.chunk = o.count_or("chunk", 0);
   r.state_bytes = o.positive_or("state_bytes", 4);
-  const bool in_channels = r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::short_convolution;
+  const bool plain_mamba = r.kind == RecurrentKind::mamba && !o.has("head_width");
+  const bool in_channels = plain_mamba || r.kind == RecurrentKind::short_convolution;
   r.heads = o.positive(in_channels ? "channels" : "heads");
   r.head_dim = in_channels ? 1 : o.positive("head_width");
   switch (r.kind) {
@@ -165,6 +170,19 @@ Recurrent read_recurrent(const Object& o) {
       r.value_rank = o.count_or("value_rank", 0);
       break;
     case RecurrentKind::short_convolution:
+      break;
+    case RecurrentKind::rg_lru:
+      r.key_dim = 1;
+      break;
+    case RecurrentKind::rwkv6:
+      r.key_heads = r.heads;
+      r.key_dim = r.head_dim;
+      r.mix_rank = o.count_or("mix_rank", 0);
+      if (r.mix_rank > 0) r.rank = o.positive("rank");
+      break;
+    case RecurrentKind::mlstm:
+      r.key_heads = r.heads;
+      r.key_dim = o.positive("key_width");
       break;
   }
   if (has_convolution_bias(r.kind)) r.convolution_bias = o.flag("convolution_bias");
@@ -214,16 +232,19 @@ Value attention_json(const Mixer& m) {
 
 Value recurrent_json(const Recurrent& r) {
   Value v = {{"kind", name(r.kind)}};
-  const bool in_channels = r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::short_convolution;
+  const bool plain_mamba = r.kind == RecurrentKind::mamba && r.head_dim == 1;
+  const bool in_channels = plain_mamba || r.kind == RecurrentKind::short_convolution;
   v[in_channels ? "channels" : "heads"] = r.heads;
   if (!in_channels) v["head_width"] = r.head_dim;
   if (r.kind == RecurrentKind::gated_delta_net) {
     v["key_heads"] = r.key_heads;
     v["key_width"] = r.key_dim;
   }
+  if (r.kind == RecurrentKind::mlstm) v["key_width"] = r.key_dim;
   if (r.kind == RecurrentKind::mamba2) v["groups"] = r.key_heads;
   if (r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2) v["state"] = r.key_dim;
   if (r.rank > 0) v["rank"] = r.rank;
+  if (r.mix_rank > 0) v["mix_rank"] = r.mix_rank;
   if (r.step_rank > 0) v["step_rank"] = r.step_rank;
   if (r.gate_rank > 0) v["gate_rank"] = r.gate_rank;
   if (r.value_rank > 0) v["value_rank"] = r.value_rank;

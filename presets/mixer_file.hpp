@@ -19,10 +19,15 @@
 ///        or { "kind": "kimi_delta", "heads", "head_width", "rank", "taps", "full_rank_gate"?, "decays"? (learned
 ///             logarithms, default: heads) }
 ///        or { "kind": "mamba", "channels", "state", "rank", "taps", "convolution_bias",
-///             "inner_norms"? (of the step's rank, of B and of C) }
+///             "inner_norms"? (of the step's rank, of B and of C) }; "heads" of "head_width" in the place of "channels"
+///             share a step and a decay
 ///        or { "kind": "mamba2", "heads", "head_width", "groups", "state", "taps", "convolution_bias", "norm" }
 ///        or { "kind": "rwkv7", "heads", "head_width", "rank" (of the decay), "step_rank" (of the in-context learning
 ///             rate), "gate_rank", "value_rank"? (of the share of the values of the last layer before that has none) }
+///        or { "kind": "rg_lru", "heads" (blocks of the gates), "head_width", "taps", "convolution_bias" }
+///        or { "kind": "rwkv6", "heads", "head_width", "mix_rank"?, "rank" (of the decay; without mix_rank neither is
+///             there: RWKV-5) }
+///        or { "kind": "mlstm", "heads", "head_width", "key_width" }
 ///        or { "kind": "short_convolution", "channels", "taps", "convolution_bias" }
 ///           with "chunk"? (tokens that kernels take at once, default 0: one by one) and "state_bytes"? (default 4)
 

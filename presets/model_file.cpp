@@ -77,6 +77,7 @@ void read_mlp(const Object& o, Arch& a) {
   a.mlp_bias = o.flag("bias");
   a.mlp_out_bias = o.flag_or("out_bias", false);
   a.mlp_shift = o.flag_or("shift", false);
+  a.mlp_receptance = o.flag_or("receptance", false);
   o.refuse_unread();
 }
 
@@ -252,6 +253,7 @@ Value mlp_json(const Arch& a) {
   v["bias"] = a.mlp_bias;
   if (a.mlp_out_bias) v["out_bias"] = true;
   if (a.mlp_shift) v["shift"] = true;
+  if (a.mlp_receptance) v["receptance"] = true;
   return v;
 }
 

@@ -14,7 +14,8 @@
 ///   "mixers"?: [ { "layers": PATTERN, "attention"?: ATTENTION, "window"?, "recurrent"?: RECURRENT }, ... ]  (layers
 ///              with another mixer; one that has neither mixes no tokens),
 ///   "mlp": { "kind": plain | gated, "width"  (left out where no layer has a dense MLP of that width), "activation",
-///   "bias", "out_bias"? (of dense MLPs' down alone), "shift"? (dense MLPs read a mix of two tokens) }, "mlps"?: [ {
+///   "bias", "out_bias"? (of dense MLPs' down alone), "shift"? (dense MLPs read a mix of two tokens), "receptance"?
+///   (and lie under a gate of another mix) }, "mlps"?: [ {
 ///   "layers": PATTERN, "width" }, ... ] (layers with a dense MLP of another width; 0: with none), "moe"?: { "experts",
 ///   "top_k", "width", "zero_experts"? (that return their input), "latent_width"? (of the routed experts' input),
 ///   "latent_norm"?, "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,

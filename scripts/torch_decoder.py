@@ -16,6 +16,7 @@ from torch_altup import Inputs, Projections, add_altup, alternating
 from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
 from torch_rwkv import Rwkv7, Shift
+from torch_scans import SCANS, MambaHeads
 from torch_streams import add_streams, gathered, streamed, weights
 
 EPSILON = 1e-5  # of every norm
@@ -171,6 +172,19 @@ class Sinks(nn.Module):
         self.sinks = nn.Parameter(torch.zeros(heads))
 
 
+class RMSNormOfEachHead(nn.Module):
+    """Of (sequences, tokens, heads, width), each head under weights of its own (PLaMo 2)."""
+
+    def __init__(self, heads, width):
+        super().__init__()
+        self.heads, self.width = heads, width
+        self.weight = nn.Parameter(torch.ones(heads * width))
+
+    def forward(self, x):
+        y = x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + EPSILON)
+        return y * self.weight.view(self.heads, self.width)
+
+
 class GroupedAttention(nn.Module):
     def __init__(self, m, layer):
         super().__init__()
@@ -198,6 +212,7 @@ class GroupedAttention(nn.Module):
             "per_head": lambda: RMSNorm(self.width),
             "per_head_bias": lambda: nn.LayerNorm(self.width, eps=EPSILON),
             "each_head": lambda: LayerNormOfEachHead(heads, self.width),
+            "each_head_rms": lambda: RMSNormOfEachHead(heads, self.width),
             "full": lambda: RMSNorm(heads * self.width),
             "full_bias": lambda: nn.LayerNorm(heads * self.width, eps=EPSILON),
         }[self.kind]()
@@ -317,7 +332,9 @@ class Mlp(nn.Module):
         if self.moe is None or shortcut:
             matrices("", m["mlp"]["width"], lambda i, o: nn.Linear(i, o, bias=m["mlp"]["bias"]))
         if m["mlp"].get("shift"):
-            self.shift = Shift(hidden, 1)
+            self.shift = Shift(hidden, 2 if m["mlp"].get("receptance") else 1)
+        if m["mlp"].get("receptance"):
+            self.receptance = nn.Linear(hidden, hidden, bias=False)
         if self.moe is None:
             return
         e, bias = self.moe["experts"], self.moe.get("expert_bias", False)
@@ -352,6 +369,9 @@ class Mlp(nn.Module):
         return torch.zeros_like(logits).scatter(-1, which, torch.softmax(logits.gather(-1, which), dim=-1))
 
     def forward(self, x):
+        if hasattr(self, "receptance"):
+            x, gate = self.shift(x)
+            return torch.sigmoid(self.receptance(gate)) * self.run(x, "")
         if hasattr(self, "shift"):
             (x,) = self.shift(x)
         return self.run(x, "") if self.moe is None else self.mixture(x)
@@ -395,8 +415,11 @@ class Block(nn.Module):
         self.attn = LinearAttention(m, layer) if linear else kind[m["attention"]["kind"]](m, layer)
         self.mixers = [] if isinstance(self.attn, Ends) else ["attn"]
         if m.get("recurrent"):
-            name, make = {**RECURRENCES, "rwkv7": ("rwkv", Rwkv7)}[m["recurrent"]["kind"]]
-            setattr(self, name, make(m["hidden"], {**m["recurrent"], "values": m["values"], "epsilon": EPSILON}))
+            name, make = {**RECURRENCES, **SCANS, "rwkv7": ("rwkv", Rwkv7)}[m["recurrent"]["kind"]]
+            if m["recurrent"]["kind"] == "mamba" and "heads" in m["recurrent"]:
+                make = MambaHeads
+            setattr(self, name, make(m["hidden"], {**m["recurrent"], "values": m["values"], "epsilon": EPSILON,
+                                                   "activation": ACTIVATIONS.get(m["mlp"]["activation"])}))
             self.mixers.append(name)
         has_mlp = has(m, "moe", layer) or m["mlp"].get("width", 0) > 0
         self.mlp = Mlp(m, layer) if has_mlp else None
@@ -553,5 +576,6 @@ class Decoder(nn.Module):
 
 def scales(net):
     """Names of the norms' weights, which lie around 1."""
-    kinds = (nn.LayerNorm, nn.GroupNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead, Weight)
+    kinds = (nn.LayerNorm, nn.GroupNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead, RMSNormOfEachHead,
+             Weight)
     return {f"{name}.weight" for name, module in net.named_modules() if isinstance(module, kinds)}

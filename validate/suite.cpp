@@ -12,7 +12,9 @@ const std::vector<Factor> all_factors{
     {"attention",
      {"multi-head", "grouped", "multi-query", "latent", "latent without query rank", "multi-query from a low rank"}},
     {"window", {"none", "every other layer", "all layers", "chunks"}},
-    {"qk-norm", {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias"}},
+    {"qk-norm",
+     {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias",
+      "each head, RMSNorm"}},
     {"sinks", {"none", "sinks"}},
     {"norm", {"LayerNorm", "LayerNorm without bias", "RMSNorm", "weight-free"}},
     {"block",
@@ -39,7 +41,7 @@ const std::vector<Factor> all_factors{
     {"logits", {"fp32", "compute", "in chunks"}},
     {"middle layer",
      {"attention", "short convolution", "Mamba-2", "gated DeltaNet", "KDA", "Mamba-1", "Mamba-2 beside attention",
-      "linear attention", "RWKV-7 behind RWKV-7"}},
+      "linear attention", "RWKV-7 behind RWKV-7", "Mamba-1 with heads", "RG-LRU", "mLSTM", "RWKV-6", "RWKV-5"}},
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
@@ -62,7 +64,7 @@ const std::vector<Factor> all_factors{
 /// Whether the middle layer's state can take several tokens at once.
 bool has_chunks(const Choice& c) {
   const std::size_t kind = c[middle_layer];
-  return (kind >= 2 && kind <= 4) || kind == 6 || kind == 8;
+  return (kind >= 2 && kind <= 4) || kind == 6 || kind == 8 || kind == 9 || kind >= 11;
 }
 
 /// Two levels of two factors, the first factor the lower.
@@ -146,7 +148,8 @@ void settle_training(Choice& c) {
   if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group read its input alone
   if (c[precision] == 0) c[gradients] = 0;               // they are numbers of the precision
   if (c[further] > 0) c[logits] %= 2;                    // modules' logits are there whole
-  if (!is_alone || c[further] > 0) c[trained] = 0;       // so do those of a model of which a part is trained
+  if (!is_alone || c[further] > 0 || c[middle_layer] >= 12)
+    c[trained] = 0;  // so do those of a model of which a part is trained
   if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers do not run again
 }
 
@@ -213,6 +216,7 @@ Choice possible(Choice c) {
     if (c[middle_layer] != 7) c[middle_layer] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
   }
+  if (c[middle_layer] == 10 && c[activation] == 5) c[activation] = 0;  // its gate is under the MLP's activation
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention

@@ -84,6 +84,31 @@ Recurrent recurrent(const Choice& c) {
               .gate_rank = 7,
               .value_rank = 3,
               .chunk = together};
+    case 9:
+      return {.kind = RecurrentKind::mamba,
+              .heads = 4,
+              .head_dim = 3,
+              .key_heads = 1,
+              .key_dim = 5,
+              .taps = 4,
+              .rank = 2,
+              .inner_norms = true,
+              .chunk = together};
+    case 10:
+      return {
+          .kind = RecurrentKind::rg_lru, .heads = 3, .head_dim = 4, .key_dim = 1, .taps = 3, .convolution_bias = true};
+    case 11:
+      return {.kind = RecurrentKind::mlstm, .heads = 3, .head_dim = 5, .key_heads = 3, .key_dim = 4, .chunk = together};
+    case 12:
+    case 13:
+      return {.kind = RecurrentKind::rwkv6,
+              .heads = 3,
+              .head_dim = 5,
+              .key_heads = 3,
+              .key_dim = 5,
+              .rank = c[middle_layer] == 12 ? 4 : 0,
+              .mix_rank = c[middle_layer] == 12 ? 2 : 0,
+              .chunk = together};
     default:
       return {};
   }
@@ -169,7 +194,8 @@ void set_mlp(Arch& a, const Choice& c) {
   a.mlp_width = 22;
   a.mlp_bias = c[biases] == 2 || c[biases] == 3;
   a.mlp_out_bias = c[biases] == 4;
-  a.mlp_shift = c[middle_layer] == 8 && c[experts] == 0;
+  a.mlp_receptance = c[middle_layer] >= 12 && c[experts] == 0;
+  a.mlp_shift = (c[middle_layer] == 8 && c[experts] == 0) || a.mlp_receptance;
   if (c[experts] == 0) return;
   a.moe.experts = 5;
   a.moe.top_k = 2;
@@ -291,10 +317,10 @@ void enlarge(Mixer& m, Count times) {
   if (m.indexer.kind != IndexerKind::none) m.indexer.width = 64;
   if (m.indexer.kind == IndexerKind::lightning) m.indexer.top_k *= times;
   m.indexer.block *= times;
-  for (Count* n : {&r.rank, &r.step_rank, &r.gate_rank, &r.value_rank}) *n *= times;
+  for (Count* n : {&r.rank, &r.mix_rank, &r.step_rank, &r.gate_rank, &r.value_rank}) *n *= times;
   r.chunk *= 8;
   r.head_dim > 1 ? r.head_dim = 64 : r.heads *= times;
-  if (r.head_dim > 1) r.key_dim = 64;
+  if (r.head_dim > 1 && r.kind != RecurrentKind::rg_lru) r.key_dim = 64;
 }
 
 }  // namespace

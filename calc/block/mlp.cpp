@@ -109,8 +109,13 @@ TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
 
 TensorId dense_mlp(SegmentBuilder& b, TensorId x, Count width) {
   const Step& s = b.step();
-  if (b.arch().mlp_shift) x = b.add("mlp.shift", mlp, Shift{s.sequences, s.queries, b.arch().hidden}, Split::inside, x);
-  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, width);
+  const Arch& a = b.arch();
+  const Shift mixes{s.sequences, s.queries, a.hidden, a.mlp_receptance ? 2 : 1};
+  if (a.mlp_shift) x = b.add("mlp.shift", mlp, mixes, Split::inside, x);
+  const TensorId y = feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = a.mlp_bias}, width);
+  if (!a.mlp_receptance) return y;
+  const TensorId g = b.linear("mlp.receptance", mlp, Split::inside, x, a.hidden, a.hidden, false);
+  return b.pointwise("mlp.receptance_mul", mlp, PointwiseKind::gate, Split::partial, g, y, a.hidden);
 }
 
 }  // namespace llmcalc

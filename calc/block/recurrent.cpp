@@ -40,18 +40,19 @@ class Recurrence {
   }
 
   /// I channels with a state of N each. The step's projection goes through a low rank, B and C are shared by all
-  /// channels; Jamba norms all three. A_log (I N) and D (I) are numbers of the core.
+  /// channels; Jamba norms all three. A_log (I N) and D (I) are numbers of the core. Heads of P channels share a step,
+  /// and have one A_log and D each (PLaMo 2).
   TensorId mamba() {
-    const Count i = r_.heads, n = r_.key_dim;
-    const TensorId x = convolved("ssm.x", "ssm.x_conv", i, 1);
-    const TensorId low = b_.linear("ssm.select", attn, Split::row, x, i, add(r_.rank, mul(2, n)), false);
+    const Count i = r_.width(), h = r_.heads, n = r_.key_dim, p = r_.head_dim;
+    const TensorId x = convolved("ssm.x", "ssm.x_conv", i, p);
+    const TensorId low = b_.linear("ssm.select", attn, Split::row, x, i, add(r_.rank, mul(2, n)), false, p);
     const TensorId rank = inner_norm("ssm.step_norm", r_.rank, low);
     const TensorId keys = inner_norm("ssm.key_norm", n, low), queries = inner_norm("ssm.query_norm", n, low);
-    const TensorId step = b_.linear("ssm.step", attn, Split::column, rank, r_.rank, i, true);
-    const LinearAttention state = core(StateRule::state_space, i, add(mul(i, n), i));
+    const TensorId step = b_.linear("ssm.step", attn, Split::column, rank, r_.rank, h, true);
+    const LinearAttention state = core(StateRule::state_space, h, add(mul(h, p > 1 ? 1 : n), h));
     const Inputs shared = r_.inner_norms ? Inputs{x, keys, queries, step} : Inputs{x, low, step};
     const TensorId o = b_.add("ssm.core", attn, state, Split::heads, shared);
-    return out("ssm.out", gated("ssm.gate_mul", projected("ssm.gate", i, 1), o));
+    return out("ssm.out", gated("ssm.gate_mul", projected("ssm.gate", i, p), o));
   }
 
   /// H heads of P, B and C of N shared by the heads of a group. A_log, D and dt_bias: 3 H numbers of the core. The norm
@@ -77,8 +78,7 @@ class Recurrence {
   /// and learning rate of their projections.
   TensorId rwkv7() {
     const Count w = r_.width(), d = r_.head_dim;
-    const Step& s = b_.step();
-    x_ = b_.add("rwkv.shift", attn, Shift{s.sequences, s.queries, b_.arch().hidden, 6}, Split::inside, x_);
+    x_ = mixes("rwkv.shift", 6);
     const TensorId r = projected("rwkv.r", w, d), k = projected("rwkv.k", w, d), v = mixed_values();
     const TensorId decay = ranked({"rwkv.decay_down", "rwkv.decay_act", "rwkv.decay_up", r_.rank, true});
     const TensorId rate = ranked({"rwkv.step_down", "", "rwkv.step_up", r_.step_rank, true});
@@ -103,6 +103,54 @@ class Recurrence {
     return out("conv.out", product("conv.out_mul", c, y));
   }
 
+  /// W channels in H blocks of P: a convolution without activation, whose result the gates of input and decay read by a
+  /// matrix per block; both gates' biases and a number for the decay, 3 W, are of the core. Its result lies under an
+  /// activation of another projection of the input.
+  TensorId rg_lru() {
+    const Count w = r_.width(), p = r_.head_dim;
+    const Step& s = b_.step();
+    const TensorId gate = biased("lru.gate", w, p);
+    const Convolution conv{s.sequences, s.queries, w, r_.taps, r_.convolution_bias, false};
+    const TensorId x = b_.add("lru.x_conv", attn, conv, Split::width, biased("lru.x", w, p), p);
+    const TensorId in = each_block("lru.in_gate", x), decay = each_block("lru.decay", x);
+    const LinearAttention state = core(StateRule::diagonal, mul(2, w), mul(3, w));
+    const TensorId h = b_.add("lru.core", attn, state, Split::heads, {x, in, decay});
+    const TensorId y = gated("lru.gate_mul", gate, h);
+    return b_.linear("lru.out", attn, Split::row, y, w, b_.arch().hidden, true, p);
+  }
+
+  /// H heads of N throughout. Mixes of each token and the one before it for receptance, key, value, gate and, of
+  /// RWKV-6, decay: its shares are moved by a low rank of one more mix, and the decay comes through a low rank; RWKV-5
+  /// has learned numbers alone. Decays where they are learned, and the bonus, are numbers of the core. Then a LayerNorm
+  /// of every head, and the gate.
+  TensorId rwkv6() {
+    const Count w = r_.width(), d = r_.head_dim;
+    const bool moves = r_.mix_rank > 0;
+    x_ = moves ? moved_mixes() : mixes("rwkv.shift", 4);
+    const TensorId r = projected("rwkv.r", w, d), k = projected("rwkv.k", w, d), v = projected("rwkv.v", w, d);
+    Inputs in{r, k, v};
+    if (moves) in.push(ranked({"rwkv.decay_down", "rwkv.decay_act", "rwkv.decay_up", r_.rank, true}));
+    const LinearAttention state = core(StateRule::state_space, moves ? w : 0, mul(moves ? 1 : 2, w));
+    const TensorId o = each_head("rwkv.o_norm", b_.add("rwkv.core", attn, state, Split::heads, in), true);
+    return out("rwkv.out", gated("rwkv.gate_mul", projected("rwkv.gate", w, d), o));
+  }
+
+  /// H heads with keys of N and values of P: an input gate and a decay per head, with biases; the state has one value
+  /// more, which normalises. A LayerNorm of every head without bias, and a gate.
+  TensorId mlstm() {
+    const Count keys = mul(r_.heads, r_.key_dim), w = r_.width();
+    const TensorId q = projected("mlstm.q", keys, r_.key_dim), k = projected("mlstm.k", keys, r_.key_dim);
+    const TensorId v = projected("mlstm.v", w, r_.head_dim);
+    const TensorId in = biased("mlstm.in_gate", r_.heads, 1), decay = biased("mlstm.decay", r_.heads, 1);
+    LinearAttention state = core(StateRule::state_space, mul(2, r_.heads), 0);
+    state.normalised = true;
+    const TensorId h = b_.add("mlstm.core", attn, state, Split::heads, {q, k, v, in, decay});
+    const Norm each{
+        .rows = mul(b_.tokens(), r_.heads), .width = r_.head_dim, .weights = w, .centred = true, .per_head = true};
+    const TensorId o = b_.add("mlstm.o_norm", attn, each, Split::heads, h, r_.heads);
+    return out("mlstm.out", gated("mlstm.gate_mul", projected("mlstm.gate", w, r_.head_dim), o));
+  }
+
  private:
   LinearAttention core(StateRule rule, Count gates, Count weights) const {
     const Step& s = b_.step();
@@ -111,6 +159,14 @@ class Recurrence {
   }
   TensorId projected(std::string_view name, Count width, Count unit) {
     return b_.linear(name, attn, Split::column, x_, b_.arch().hidden, width, false, unit);
+  }
+  TensorId biased(std::string_view name, Count width, Count unit) {
+    return b_.linear(name, attn, Split::column, x_, b_.arch().hidden, width, true, unit);
+  }
+  /// y = x W' for blocks of channels, each with a matrix of its own.
+  TensorId each_block(std::string_view name, TensorId x) {
+    const Linear l{.rows = mul(b_.tokens(), r_.heads), .in = r_.head_dim, .out = r_.head_dim, .groups = r_.heads};
+    return b_.add(name, attn, l, Split::heads, x);
   }
   TensorId convolved(std::string_view name, std::string_view conv, Count width, Count unit) {
     const Step& s = b_.step();
@@ -138,6 +194,23 @@ class Recurrence {
   TensorId element(std::string_view name, PointwiseKind kind, TensorId a, TensorId y) {
     return b_.add(name, attn, Pointwise{.kind = kind, .rows = b_.tokens(), .width = r_.width()}, Split::width, {a, y},
                   r_.head_dim);
+  }
+  TensorId mixes(std::string_view name, Count n) {
+    const Step& s = b_.step();
+    return b_.add(name, attn, Shift{s.sequences, s.queries, b_.arch().hidden, n}, Split::inside, x_);
+  }
+  /// Five mixes, whose shares a low rank of a mix moves.
+  TensorId moved_mixes() {
+    const Step& s = b_.step();
+    const Count d = b_.arch().hidden, rank = r_.mix_rank, all = mul(5, rank), t = b_.tokens();
+    const Shift first{s.sequences, s.queries, d, 1, false, true}, then{s.sequences, s.queries, d, 5, true, false};
+    const TensorId x = b_.add("rwkv.shift", attn, first, Split::inside, x_);
+    TensorId low = b_.linear("rwkv.mix_down", attn, Split::inside, x, d, all, false);
+    const Pointwise act{.kind = PointwiseKind::activate, .rows = t, .width = all};
+    low = b_.add("rwkv.mix_act", attn, act, Split::inside, low);
+    const Linear up{.rows = mul(5, t), .in = rank, .out = d, .groups = 5};
+    const TensorId moves = b_.add("rwkv.mix_up", attn, up, Split::inside, low);
+    return b_.add("rwkv.mix", attn, then, Split::inside, {x_, moves});
   }
   /// RWKV-7's values, between the layer's own and those of the layer that hands its own on.
   TensorId mixed_values() {
@@ -201,6 +274,12 @@ TensorId recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
       return r.rwkv7();
     case RecurrentKind::short_convolution:
       return r.short_convolution();
+    case RecurrentKind::rg_lru:
+      return r.rg_lru();
+    case RecurrentKind::rwkv6:
+      return r.rwkv6();
+    case RecurrentKind::mlstm:
+      return r.mlstm();
     case RecurrentKind::none:
       break;
   }

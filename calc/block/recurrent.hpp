@@ -8,6 +8,9 @@
 ///   Mamba-1          arXiv:2312.00752, hf mamba/modeling_mamba.py
 ///   Mamba-2          arXiv:2405.21060, hf nemotron_h, granitemoehybrid, falcon_h1
 ///   RWKV-7           arXiv:2503.14456, fla-org/flash-linear-attention, layers/rwkv7.py
+///   RG-LRU           arXiv:2402.19427, hf recurrent_gemma/modeling_recurrent_gemma.py
+///   RWKV-5, RWKV-6   arXiv:2404.05892, hub RWKV/rwkv-5-world-1b5 and rwkv-6-world-1b6, modeling_rwkv5.py, _rwkv6.py
+///   mLSTM            arXiv:2405.04517, hf xlstm/modeling_xlstm.py
 ///   short convolution  hf lfm2/modeling_lfm2.py
 
 #include "calc/segment_builder.hpp"

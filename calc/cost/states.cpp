@@ -10,7 +10,9 @@ namespace llmcalc::shape_costs {
 //   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
 //                                            updated (arXiv:2412.06464; the inverse of the system itself left out)
 //   removal          8 C N + 8 C P + 8 N P   as delta, with scores, values and updates of both keys (arXiv:2503.14456)
-//   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
+//   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6); mLSTM's P is one
+//                                            more, the normaliser's (arXiv:2405.04517)
+//   RG-LRU           2 P                     a S + v alone, which is the output (arXiv:2402.19427)
 // The last chunk may have fewer tokens. Half of the C x C scores are masked, but multiplied. Element-wise decays,
 // normalised queries and keys are left out. Backward has two products for each, and runs again all but the reading of
 // the state (2 N P, and of a chunk 2 C P, of both keys 4 C P): states and scores are not kept.
@@ -22,6 +24,7 @@ struct RuleWork {
 };
 RuleWork rule_work(StateRule rule) {
   if (rule == StateRule::delta) return {6, 4, 4, 2};
+  if (rule == StateRule::diagonal) return {2, 0, 0, 0};
   return rule == StateRule::removal ? RuleWork{8, 8, 8, 4} : RuleWork{4, 2, 2, 2};
 }
 /// Heads whose scores are their own: without a delta rule those of a group share theirs.
@@ -36,22 +39,23 @@ Count chunk_places(const LinearAttention& s) {
 }
 /// Products with the state, and with a chunk's values, that give the output.
 Flops reading_flops(const LinearAttention& s) {
+  if (s.rule == StateRule::diagonal) return {};
   const Flops state = flops(2, s.rows(), s.state());
   if (tokens_at_once(s) == 1) return state;
-  return state + flops(rule_work(s.rule).reading, chunk_places(s), s.heads, s.head_dim);
+  return state + flops(rule_work(s.rule).reading, chunk_places(s), s.heads, s.value_dim());
 }
 Flops state_flops(const LinearAttention& s) {
   const RuleWork w = rule_work(s.rule);
   const Flops state = flops(w.state, s.rows(), s.state());
   if (tokens_at_once(s) == 1) return state;
-  const Count scores = mul(w.scores, scored_heads(s), s.key_dim), values = mul(w.values, s.heads, s.head_dim);
+  const Count scores = mul(w.scores, scored_heads(s), s.key_dim), values = mul(w.values, s.heads, s.value_dim());
   return state + flops(chunk_places(s), add(scores, values));
 }
 double linear_numbers(const LinearAttention& s) { return d(s.rows()) * d(add(s.inputs(), mul(s.heads, s.head_dim))); }
 }  // namespace
 
 Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
-  const double state = p.cached ? 2 * d(s.sequences) * d(s.state()) * d(s.state_bytes) : 0;  // read and written
+  const double state = p.cached ? 2 * d(s.sequences) * d(s.cached()) * d(s.state_bytes) : 0;  // read and written
   return {recurrent_flops(s),
           state_flops(s),
           {.weights = bytes(w.vector, d(s.weights)),
@@ -95,20 +99,22 @@ Learned learned(const Convolution& s) {
   return {.total = all, .matmul = taps, .factored = all};
 }
 
-// ---- Shift: element-wise. Forward reads a token once for all mixes; backward reads it and their gradients, and writes
-// its own. A pass behind cached tokens reads the last one and replaces it.
+// ---- Shift: element-wise. Forward reads a token once for all mixes, and what moves their shares; backward reads it
+// and their gradients, and writes its own and those of the moves. A pass behind cached tokens reads the last one and
+// replaces it.
 
 Cost forward(const Shift& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);
-  const double state = p.cached ? 2 * bytes(p.activation, d(s.sequences) * d(s.width)) : 0;
+  const double passes = s.peeks ? 1 : 2, moves = s.moved ? mixes : 0;
+  const double state = p.cached ? passes * bytes(p.activation, d(s.sequences) * d(s.width)) : 0;
   return {.moved = {.weights = bytes(w.vector, d(s.learned())),
                     .cache = state,
-                    .activations = bytes(p.activation, (1 + mixes) * n)}};
+                    .activations = bytes(p.activation, (1 + mixes + moves) * n)}};
 }
 Cost backward_input(const Shift& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);
   return {.moved = {.weights = bytes(w.vector, d(s.learned())) + gradient_traffic(p, d(s.learned())),
-                    .activations = bytes(p.activation, (2 + mixes) * n)}};
+                    .activations = bytes(p.activation, (2 + (s.moved ? 3 : 1) * mixes) * n)}};
 }
 Learned learned(const Shift& s) { return {.total = s.learned(), .factored = s.learned()}; }
 

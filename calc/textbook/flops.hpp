@@ -104,12 +104,22 @@ N outside_flops(const Sizes<N>& s, const N& tokens) {
   return s.D_p == N(0) ? table : table + N(2) * tokens * s.D * s.L * s.D_p;
 }
 
-/// Whether a recurrence is a selective scan, without a delta rule.
-inline bool scans(const Recurrent& r) { return r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2; }
+/// Whether a recurrence is a scan of keys and values, without a delta rule.
+inline bool scans(const Recurrent& r) {
+  return r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2 || r.kind == RecurrentKind::mlstm ||
+         r.kind == RecurrentKind::rwkv6;
+}
+/// FLOPs per number of a recurrence's state and token.
+inline Count state_flops(const Recurrent& r) {
+  if (r.kind == RecurrentKind::rg_lru) return 2;
+  if (scans(r)) return 6;
+  return r.kind == RecurrentKind::rwkv7 ? 10 : 8;
+}
 
 /// FLOPs of states in recurrent form, per token 2 for each of their numbers and each pass over them: a d_h x d_h state
 /// per head of linear attention, update and product with q; a d_k x d_p state per head of a recurrence, with its decay
-/// (Mamba), with k' S besides (DeltaNet, KDA), and with two keys in place of one (RWKV-7).
+/// (Mamba, RWKV-6, and mLSTM with a value more), with k' S besides (DeltaNet, KDA), and with two keys in place of one
+/// (RWKV-7); a number per channel, which is the output (RG-LRU).
 template <class N>
 N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -117,10 +127,7 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
     if (!(s.L_l == N(0))) each = N(4) * batch * queries * s.L_l * s.A * s.d_h * s.d_h;
     const Recurrent& r = s.mixer.recurrent;
     if (s.L_r == N(0) || !has_states(r)) return each;
-    return each + N(scans(r)                         ? 6
-                    : r.kind == RecurrentKind::rwkv7 ? 10
-                                                     : 8) *
-                      batch * queries * s.L_r * s.r.H * s.r.P * s.r.d;
+    return each + N(state_flops(r)) * batch * queries * s.L_r * s.r.H * state_values(s) * s.r.d;
   });
 }
 
@@ -142,7 +149,7 @@ struct StatesDone {
 /// d_k + 4 H d_p for each place (query and key of one chunk), of them 4 H d_k + 2 H d_p (arXiv:2412.06464; the
 /// triangular system's inverse left out); RWKV-7 H (8 d_k d_p), of them 6, and in chunks 8 H d_k + 8 H d_p, of them 8 H
 /// d_k + 4 H d_p; Mamba H (4 d_k d_p), of them 2, and in chunks 2 H_k d_k + 2 H d_p, of them 2
-/// H_k d_k (arXiv:2405.21060, 6).
+/// H_k d_k (arXiv:2405.21060, 6), and mLSTM the same with d_p + 1; RG-LRU 2 H d_p, all of them again.
 template <class N>
 StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
   const N tokens = batch * queries;
@@ -152,10 +159,15 @@ StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
     done = {N(4) * tokens * state, N(2) * tokens * state};
   }
   if (s.L_r == N(0) || !has_states(s.mixer.recurrent)) return done;
+  if (s.mixer.recurrent.kind == RecurrentKind::rg_lru) {
+    const N each = N(2) * tokens * s.L_r * s.r.H * s.r.P;
+    return {done.forward + each, done.again + each};
+  }
   const bool scan = scans(s.mixer.recurrent), removes = s.mixer.recurrent.kind == RecurrentKind::rwkv7;
-  const N state = s.L_r * s.r.H * s.r.P * s.r.d, places = s.L_r * batch * chunk_places(s, queries);
+  const N width = state_values(s);
+  const N state = s.L_r * s.r.H * width * s.r.d, places = s.L_r * batch * chunk_places(s, queries);
   const N scores = scan ? N(2) * s.r.G * s.r.d : N(removes ? 8 : 4) * s.r.H * s.r.d;
-  const N values = N(removes ? 4 : 2) * s.r.H * s.r.P;
+  const N values = N(removes ? 4 : 2) * s.r.H * width;
   done.forward = done.forward +
                  N(scan      ? 4
                    : removes ? 8
@@ -176,7 +188,7 @@ N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
     const N states = states_done(s, batch, queries).again;
     const Recurrent& r = s.mixer.recurrent;
-    if (s.L_r == N(0) || !has_states(r) || !has_convolutions(r)) return states;
+    if (s.L_r == N(0) || !has_activated_convolutions(r)) return states;
     return states + N(2) * batch * queries * s.L_r * s.r.K * convolved_channels(s);
   });
 }

@@ -34,9 +34,12 @@ N sequence_state(const Sizes<N>& all, const N& p) {
     const N others = s.shifts_mlp ? attention + p * layers_with_dense_mlp(s) * s.D : attention;
     if (!recurs) return others;
     const Recurrent& r = s.mixer.recurrent;
-    const N inputs = has_convolutions(r) ? p * (s.r.K - N(1)) * convolved_channels(s) : p * s.D;
+    const bool normalises = r.kind == RecurrentKind::mlstm;
+    const N shifted = shifts(r) ? p * s.D : N(0);
+    const N inputs = has_convolutions(r) ? p * (s.r.K - N(1)) * convolved_channels(s) : shifted;
     if (!has_states(r)) return others + s.L_r * inputs;
-    return others + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * s.r.P * s.r.d + inputs);
+    const N state = state_values(s) * s.r.d;
+    return others + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * (normalises ? state + N(1) : state) + inputs);
   });
 }
 /// The same of a whole model, p = `precision` bytes per number of a convolution's inputs.

@@ -36,11 +36,11 @@ struct Span {
 };
 
 /// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, the
-/// tokens that kernels take at once, and the ranks of RWKV-7's learning rate, gate and values.
+/// tokens that kernels take at once, and the ranks of RWKV-7's learning rate, gate and values and of RWKV-6's mixes.
 template <class N>
 struct RecurrentSizes {
   N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
-  N R_a = 0, R_g = 0, R_v = 0;
+  N R_a = 0, R_g = 0, R_v = 0, R_m = 0;
 };
 
 /// The sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens
@@ -109,8 +109,20 @@ N over_parts(const Sizes<N>& s, const F& f) {
 inline bool has_states(const Recurrent& r) {
   return r.kind != RecurrentKind::none && r.kind != RecurrentKind::short_convolution;
 }
+/// Whether its inputs are mixes of two tokens.
+inline bool shifts(const Recurrent& r) { return r.kind == RecurrentKind::rwkv6 || r.kind == RecurrentKind::rwkv7; }
 inline bool has_convolutions(const Recurrent& r) {
-  return r.kind != RecurrentKind::none && r.kind != RecurrentKind::rwkv7;
+  return r.kind == RecurrentKind::short_convolution || (has_states(r) && !shifts(r) && r.kind != RecurrentKind::mlstm);
+}
+/// Whether the convolutions lie under an activation.
+inline bool has_activated_convolutions(const Recurrent& r) {
+  return has_convolutions(r) && r.kind != RecurrentKind::short_convolution && r.kind != RecurrentKind::rg_lru;
+}
+
+/// Numbers of a head's values as a recurrence's state has them: mLSTM's have one more, which normalises.
+template <class N>
+N state_values(const Sizes<N>& s) {
+  return s.mixer.recurrent.kind == RecurrentKind::mlstm ? s.r.P + N(1) : s.r.P;
 }
 
 /// Channels of a recurrence's convolutions on one rank: those of values, and of queries and keys (DeltaNet) or of B and
@@ -227,6 +239,7 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   if (r.kind == RecurrentKind::none) return;
   s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
          letter("t_c", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays),   letter("c_h", r.chunk)};
+  if (r.mix_rank > 0) s.r.R_m = letter("r_m", r.mix_rank);
   if (r.kind != RecurrentKind::rwkv7) return;
   s.r.R_a = letter("r_a", r.step_rank);
   s.r.R_g = letter("r_g", r.gate_rank);

@@ -349,7 +349,7 @@ class StoredTable {
         numbers(s_.L_r, Tokens::mine, N(mixer_.recurrent.full_rank_gate ? 1 : 2) * r.R);
         return statistics(s_.L_r, Tokens::all, heads, false);
       case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C, summed over the ranks
-        all(N(6) * values);
+        all(N(5) * values + heads);
         numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
         if (!mixer_.recurrent.inner_norms) return;
         numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);  // the same behind their norms
@@ -366,6 +366,16 @@ class StoredTable {
         return statistics(s_.L_r, Tokens::all, heads, true);
       case RecurrentKind::short_convolution:  // b, x, their product, c, the convolution, the second product
         return all(N(6) * values);
+      case RecurrentKind::rg_lru:  // x twice; both gates, the state, the gate, their product
+        return all(N(7) * values);
+      case RecurrentKind::rwkv6:  // mixes; r, k, v, o, normed o, gate, product; RWKV-6: moves of the mixes, the mix
+                                  // that they come from, decay, low ranks, twice under tanh
+        all(N(has(r.R_m) ? 11 : 4) * s_.D + N(has(r.R_m) ? 8 : 7) * values + N(2) * (r.R + N(5) * r.R_m));
+        return statistics(s_.L_r, Tokens::all, heads, true);
+      case RecurrentKind::mlstm:  // q, k, v, input gate, decay; o, normed o, gate, product; normaliser and its scale
+        all(N(2) * keys + N(5) * values + N(2) * heads);
+        bytes(s_.L_r, Tokens::all, N(8) * heads);
+        return statistics(s_.L_r, Tokens::all, heads, true);
     }
   }
 
@@ -379,6 +389,7 @@ class StoredTable {
   /// A dense one, with the mix of tokens that it reads.
   void dense(const N& layers, const N& width) {
     if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
+    if (a_.mlp_receptance) numbers(layers, Tokens::all, N(3) * s_.D);  // another mix, the gate, what it multiplies
     mlp(layers, width);
     if (!a_.sub_norms) return;
     numbers(layers, Tokens::all, width);  // what `down` reads, before its norm

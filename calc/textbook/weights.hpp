@@ -203,6 +203,7 @@ class WeightTable {
         inner_norm(layers, (bias ? 2 : 1) * (shared_kv ? 1 : 2), s_.d_h, Place::shared);
         break;
       case QkNorm::each_head:
+      case QkNorm::each_head_rms:
       case QkNorm::full:
       case QkNorm::full_bias:
         inner_norm(layers, bias ? 2 : 1, q);
@@ -288,6 +289,12 @@ class WeightTable {
     between_ranks(rank, width);
     learned(1, width);
   }
+  /// RWKV-6: a low rank that moves the shares of five mixes, and that of the decay.
+  void moved_mixes() {
+    matrix(Component::attention, s_.L_r, 1, s_.D, N(5) * s_.r.R_m, Place::shared);
+    matrix(Component::attention, s_.L_r, 5, s_.r.R_m, s_.D, Place::shared);
+    biased_rank(s_.r.R, s_.cut(s_.r.H) * s_.r.P);
+  }
   void recurrent() {
     const RecurrentSizes<N>& r = s_.r;
     const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
@@ -311,13 +318,13 @@ class WeightTable {
         learned(1, m_.recurrent.decays == 0 ? values + heads : quotient_up((r.H * r.P + r.Z) * heads, r.H));
         inner_norm(s_.L_r, 1, r.P, Place::shared);
         break;
-      case RecurrentKind::mamba:  // x, z; step, B, C of x; A_log, D
+      case RecurrentKind::mamba:  // x, z; step, B, C of x; the step's bias; A_log, D
         projection(values, 2);
         convolution(values);
         matrix(Component::attention, s_.L_r, 1, values, r.R + N(2) * r.d);
-        matrix(Component::attention, s_.L_r, 1, r.R, values);
-        learned(1, values);
-        learned(1, values * r.d + values);
+        matrix(Component::attention, s_.L_r, 1, r.R, heads);
+        learned(1, heads);
+        learned(1, m_.recurrent.head_dim > 1 ? N(2) * heads : heads * r.d + heads);
         if (!m_.recurrent.inner_norms) break;
         inner_norm(s_.L_r, 1, r.R, Place::whole);
         inner_norm(s_.L_r, 2, r.d, Place::whole);
@@ -345,6 +352,36 @@ class WeightTable {
         projection(values, 3);
         convolution(values);
         break;
+      case RecurrentKind::rg_lru:  // x, gate, their biases; both gates of all blocks; their biases and the decay's
+                                   // number
+        projection(values, 2);
+        learned(2, values);
+        convolution(values);
+        visit_(Weight<N>{.component = Component::attention,
+                         .layers = s_.L_r,
+                         .times = 2,
+                         .copies = heads,
+                         .visited = heads,
+                         .matrix = true,
+                         .in = r.P,
+                         .out = r.P});
+        learned(1, N(3) * values);
+        vector(Component::attention, s_.L_r, 1, s_.D, Place::after);
+        break;
+      case RecurrentKind::rwkv6:  // mixes; r, k, v, gate; decay and bonus; norms
+        vector(Component::attention, s_.L_r, m_.recurrent.mix_rank > 0 ? 6 : 4, s_.D, Place::shared);
+        projection(values, 4);
+        learned(1, values);
+        has(r.R_m) ? moved_mixes() : learned(1, values);
+        inner_norm(s_.L_r, 2, values);
+        break;
+      case RecurrentKind::mlstm:  // q, k; v, gate; input gate and decay, their biases; a norm of every head
+        projection(keys, 2);
+        projection(values, 2);
+        projection(heads, 2);
+        learned(2, heads);
+        inner_norm(s_.L_r, 1, values);
+        break;
     }
     matrix(Component::attention, s_.L_r, 1, values, s_.D);
   }
@@ -370,7 +407,8 @@ class WeightTable {
     if (a_.activation == Activation::xielu) vector(c, layers, 1, 2);
   }
   void dense(const N& layers, const N& width) {
-    if (a_.mlp_shift) vector(Component::mlp, layers, 1, s_.D, Place::shared);
+    if (a_.mlp_shift) vector(Component::mlp, layers, a_.mlp_receptance ? 2 : 1, s_.D, Place::shared);
+    if (a_.mlp_receptance) matrix(Component::mlp, layers, 1, s_.D, s_.D, Place::shared);
     mlp({.component = Component::mlp, .layers = layers}, s_.D, s_.cut(width), a_.mlp_bias);
     if (a_.mlp_out_bias) vector(Component::mlp, layers, 1, s_.D, Place::after);
     if (a_.sub_norms)

@@ -172,8 +172,8 @@ int print_numbers(const Explanations& all, const Notes& notes, const Report& hea
 bool is_known_operator(const std::string& name) {
   for (const char* model :
        {"gpt-3-175b", "gemma-3-27b", "deepseek-v3", "qwen1.5-moe-a2.7b", "qwen3-next-80b-a3b", "kimi-linear-48b-a3b",
-        "falcon-h1-0.5b", "mamba-130m", "rwkv7-1.5b", "gemma-3n-e2b", "lfm2-8b-a1b", "step-3.5-flash",
-        "nemotron-3-ultra-550b-a55b", "bitnet-b1.58-2b-4t", "deepseek-v4-flash"}) {
+        "falcon-h1-0.5b", "mamba-130m", "rwkv7-1.5b", "rwkv-6-1.6b", "recurrentgemma-2b", "xlstm-7b", "gemma-3n-e2b",
+        "lfm2-8b-a1b", "step-3.5-flash", "nemotron-3-ultra-550b-a55b", "bitnet-b1.58-2b-4t", "deepseek-v4-flash"}) {
     Arch arch = load_model(model).arch;
     if (explain::is_operator(arch, name)) return true;
     arch.linear_layers = LayerSet::all(arch.layers);

@@ -24,6 +24,7 @@ struct HeadInputs {
   bool is_delta;
   const W *q, *k, *v, *log_decay, *beta;
   const W *removed = nullptr, *along = nullptr;
+  const W* bonus = nullptr;  ///< RWKV-6: N numbers
   Count state() const { return keys * values; }
 };
 
@@ -31,7 +32,7 @@ struct HeadInputs {
 template <typename W>
 struct HeadGradients {
   W *q, *k, *v, *log_decay, *beta;
-  W *removed = nullptr, *along = nullptr;
+  W *removed = nullptr, *along = nullptr, *bonus = nullptr;
 };
 
 /// S *= e^(log a), row by row of the keys.

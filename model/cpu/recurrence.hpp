@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calc/state_chunk.hpp"
+#include "model/cpu/diagonal.hpp"
 #include "model/cpu/state_inputs.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -30,9 +31,10 @@ class StateGroup {
 
   Flops forward(T* o) {
     for_each_head([&](Count head, const HeadRows<T>& rows) {
-      Rows<W> state(s_.key_dim, s_.head_dim), out(s_.queries, s_.head_dim);
+      Rows<W> state(s_.key_dim, s_.value_dim()), out(s_.queries, s_.value_dim());
       W* const kept = state_of(head);
       if (kept != nullptr && !in_.begins) std::copy_n(kept, state.size(), state.data());
+      if (s_.normalised) return forward_normalised(rows, kept, state, out, o);
       with_form(rows, [&](auto form) { form.forward(state.data(), out.data()); });
       if (kept != nullptr) std::copy_n(state.data(), state.size(), kept);
       rows.write(out, o);
@@ -45,8 +47,8 @@ class StateGroup {
     for_each_head([&](Count, const HeadRows<T>& rows) {
       const Rows<W> d = rows.output_gradient(d_o);
       HeadRowGradients<W> all(s_, in_.kind);
-      const HeadGradients<W> into{dq.data(),       dk.data(),          all.v.data(),    all.log_decay.data(),
-                                  all.beta.data(), all.removed.data(), all.along.data()};
+      const HeadGradients<W> into{dq.data(),       dk.data(),          all.v.data(),     all.log_decay.data(),
+                                  all.beta.data(), all.removed.data(), all.along.data(), all.bonus.data()};
       with_form(rows, [&](auto form) { form.backward(d.data(), into); });
       rows.add_gradients(d, all, to, sums);
     });
@@ -58,7 +60,9 @@ class StateGroup {
 
  private:
   /// Without the delta rule the heads of a group have the same scores q k', but for their decays.
-  bool shares_scores() const { return chunk_ > 1 && s_.rule == StateRule::state_space; }
+  bool shares_scores() const {
+    return chunk_ > 1 && s_.rule == StateRule::state_space && in_.kind != RecurrentKind::rwkv6;
+  }
 
   template <typename F>
   void each_chunk(const F& f) const {
@@ -74,13 +78,32 @@ class StateGroup {
     const HeadInputs<W> in = rows.inputs(q_.rows, k_.rows);
     if (s_.rule == StateRule::removal)
       return chunk_ == 1 ? f(RemovalState<W>(in, products_)) : f(RemovalChunks<W>(in, chunk_, products_));
+    if (in_.kind == RecurrentKind::rwkv6)
+      return chunk_ == 1 ? f(BonusState<W>(in, products_)) : f(BonusChunks<W>(in, chunk_, products_));
     if (chunk_ == 1) return f(HeadState<W>(in, products_));
     const SharedScores<W> shared{scores_.data(), dscores_.data()};
     f(HeadChunks<W>(in, chunk_, shares_scores() ? shared : SharedScores<W>(), products_));
   }
   W* state_of(Count head) const {
     if (in_.state == nullptr) return nullptr;
-    return static_cast<W*>(in_.state) + (sequence_ * s_.heads + head) * s_.key_dim * s_.head_dim;
+    return static_cast<W*>(in_.state) + (sequence_ * s_.heads + head) * (s_.cached() / s_.heads);
+  }
+  /// A state is kept in the scale e^(-m), and m behind it.
+  void forward_normalised(const HeadRows<T>& rows, W* kept, Rows<W>& state, Rows<W>& out, T* o) {
+    const Count size = static_cast<Count>(state.size());
+    W* const s = state.data();
+    W m(0);
+    if (kept != nullptr && !in_.begins) {
+      m = kept[size];
+      const W grown = exp_of(m);
+      lanes<W>(0, size, [=](Count i) { s[i] = s[i] * grown; });
+    }
+    with_form(rows, [&](auto form) { form.forward(s, out.data()); });
+    m = rows.write_normalised(out, m, o);
+    if (kept == nullptr) return;
+    const W shrunk = exp_of(-m);
+    lanes<W>(0, size, [=](Count i) { kept[i] = s[i] * shrunk; });
+    kept[size] = m;
   }
 
   void score(Count first, Count size) {
@@ -114,6 +137,7 @@ Flops each_group(const LinearAttention& s, const F& f) {
 
 template <typename T>
 Flops recur(const LinearAttention& s, const StateView& in, T* o) {
+  if (s.rule == StateRule::diagonal) return diagonal(s, in, o);
   return each_group<T>(s,
                        [&](Count sequence, Count group) { return StateGroup<T>(s, in, sequence, group).forward(o); });
 }
@@ -121,13 +145,15 @@ Flops recur(const LinearAttention& s, const StateView& in, T* o) {
 /// Every sequence has sums of its own for the learned numbers' gradients, which are added up in order.
 template <typename T>
 Flops recur_gradient(const LinearAttention& s, const StateView& in, const T* d_o, const StateGradients& to) {
+  if (s.rule == StateRule::diagonal) return diagonal_gradient(s, in, d_o, to);
   using W = Wide<T>;
   const DecayMaker make(s, in.kind);
-  const Count logs = s.heads * make.logs, steps = s.heads * make.steps;
-  Rows<W> sums(s.sequences, logs + steps + s.heads);
+  const Count logs = s.heads * make.logs, steps = s.heads * make.steps, keys = s.heads * s.key_dim;
+  Rows<W> sums(s.sequences, logs + steps + s.heads + keys);
   const auto learned = [&](W* row) {
     return LearnedGradients<W>{to.log_decay != nullptr ? row : nullptr, to.step_bias != nullptr ? row + logs : nullptr,
-                               to.skip != nullptr ? row + logs + steps : nullptr};
+                               to.skip != nullptr ? row + logs + steps : nullptr,
+                               to.bonus != nullptr ? row + logs + steps + s.heads : nullptr};
   };
   const Flops done = each_group<T>(s, [&](Count sequence, Count group) {
     return StateGroup<T>(s, in, sequence, group).backward(d_o, to, learned(sums.row(sequence)));
@@ -141,6 +167,7 @@ Flops recur_gradient(const LinearAttention& s, const StateView& in, const T* d_o
     add(logs, more.log_decay, to.log_decay);
     add(steps, more.step_bias, to.step_bias);
     add(s.heads, more.skip, to.skip);
+    add(keys, more.bonus, to.bonus);
   }
   return done;
 }

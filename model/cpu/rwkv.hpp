@@ -21,6 +21,16 @@ struct Before {
   }
 };
 
+/// The shares of one row's mixes, number by number.
+template <typename T>
+struct Shares {
+  const T *learned, *moves;
+  Shares(const Shift& s, const ShiftView& v, Count row)
+      : learned(static_cast<const T*>(v.shares)),
+        moves(s.moved ? static_cast<const T*>(v.moves) + row * s.mixes * s.width : nullptr) {}
+  Wide<T> operator()(Count i) const { return wide(learned[i]) + (moves != nullptr ? wide(moves[i]) : Wide<T>(0)); }
+};
+
 template <typename T>
 void shift(const Shift& s, const ShiftView& v, T* y) {
   using W = Wide<T>;
@@ -28,35 +38,40 @@ void shift(const Shift& s, const ShiftView& v, T* y) {
   const Before<T> before{s, v, zeros.data()};
   each<T>(s.rows(), s.mixes * s.width, [&](Count r) {
     const T *const x = before.row(r), *const last = before.of(r);
-    for (Count m = 0; m < s.mixes; ++m) {
-      const T* const share = static_cast<const T*>(v.shares) + m * s.width;
-      put_lanes(0, s.width, y + (r * s.mixes + m) * s.width, false,
-                [=](Count c) { return wide(x[c]) + (wide(last[c]) - wide(x[c])) * wide(share[c]); });
-    }
+    const Shares<T> share{s, v, r};
+    put_lanes(0, s.mixes * s.width, y + r * s.mixes * s.width, false, [=, width = s.width](Count i) {
+      const W own = wide(x[i % width]);
+      return own + (wide(last[i % width]) - own) * share(i);
+    });
   });
-  if (v.state == nullptr) return;
+  if (v.state == nullptr || s.peeks) return;
   for (Count q = 0; q < s.sequences; ++q) std::copy_n(before.row((q + 1) * s.queries - 1), s.width, before.state(q));
 }
 
 /// A token is in its own mixes and in those of the next. The pass begins the sequences.
 template <typename T>
-void shift_gradient(const Shift& s, const ShiftView& v, const T* dy, T* dx, bool add, Wide<T>* dshares) {
+void shift_gradient(const Shift& s, const ShiftView& v, const T* dy, T* dx, bool add, GradientPlace dmoves,
+                    Wide<T>* dshares) {
   using W = Wide<T>;
   const Aligned<T> zeros(static_cast<std::size_t>(s.width), T(W(0)));
   const Before<T> before{s, v, zeros.data()};
-  const T* const share = static_cast<const T*>(v.shares);
   const Count row = s.mixes * s.width;
   each<T>(s.rows(), 2 * row, [&](Count r) {
     const bool has_next = (r + 1) % s.queries > 0;
+    const Shares<T> share{s, v, r}, next{s, v, has_next ? r + 1 : r};
     put_lanes(0, s.width, dx + r * s.width, add, [=, &s](Count c) {
       W sum(0);
       for (Count m = 0; m < s.mixes; ++m) {
         const Count i = m * s.width + c;
-        sum += wide(dy[r * row + i]) * (W(1) - wide(share[i]));
-        if (has_next) sum += wide(dy[(r + 1) * row + i]) * wide(share[i]);
+        sum += wide(dy[r * row + i]) * (W(1) - share(i));
+        if (has_next) sum += wide(dy[(r + 1) * row + i]) * next(i);
       }
       return sum;
     });
+    if (!s.moved) return;
+    const T *const x = before.row(r), *const old = before.of(r), *const d = dy + r * row;
+    put_lanes(0, row, static_cast<T*>(dmoves.to) + r * row, dmoves.add,
+              [=, width = s.width](Count i) { return wide(d[i]) * (wide(old[i % width]) - wide(x[i % width])); });
   });
   if (dshares == nullptr) return;
   stripes<T>(s.width, s.rows() * s.mixes, [&](Count first, Count last) {
@@ -226,8 +241,9 @@ class CpuRwkv final : public RwkvKernels {
 
  public:
   void shift(const Shift& s, const ShiftView& v, void* y) override { LLMCALC_ISA::shift(s, v, n(y)); }
-  void shift_gradient(const Shift& s, const ShiftView& v, const void* dy, GradientPlace dx, void* dshares) override {
-    LLMCALC_ISA::shift_gradient(s, v, n(dy), n(dx.to), dx.add, w(dshares));
+  void shift_gradient(const Shift& s, const ShiftView& v, const void* dy, GradientPlace dx, GradientPlace dmoves,
+                      void* dshares) override {
+    LLMCALC_ISA::shift_gradient(s, v, n(dy), n(dx.to), dx.add, dmoves, w(dshares));
   }
   void blend(const Pointwise& s, const void* a, const void* b, const void* c, void* y) override {
     LLMCALC_ISA::blend(size(s), n(a), n(b), n(c), n(y));

@@ -1,5 +1,6 @@
 // Architectures of GGUF whose layers mix tokens by recurrences or convolutions: keys by github.com/ggml-org/llama.cpp,
-// conversion/{qwen,mamba,jamba,rwkv,granite,nemotron,falcon_h1,lfm2,kimi_linear}.py and gguf-py/gguf/constants.py.
+// conversion/{qwen,mamba,jamba,rwkv,plamo,granite,nemotron,falcon_h1,lfm2,kimi_linear}.py and
+// gguf-py/gguf/constants.py.
 
 #include <array>
 
@@ -122,6 +123,39 @@ void rwkv7(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
+/// The converter writes the width of feed_forward_length, and ranks that follow from the model's width.
+void rwkv6(const GgufModel& m, Value& c) {
+  c["head_size"] = m.count("wkv.head_size");
+  c.erase("num_attention_heads");
+  const bool wide = c["hidden_size"] == 4096;
+  if (m.count("time_mix_extra_dim") != (wide ? 64 : 32) || m.count("time_decay_extra_dim") != (wide ? 128 : 64))
+    m.refuse("its low ranks are not those that RWKV-6 has at this width; give an llmcalc model file");
+  forget_unknown_context(c);
+}
+
+/// Layers with KV heads have attention, the others scan ssm.time_step_rank heads. llama.cpp knows no window.
+void plamo2(const GgufModel& m, Value& c) {
+  const Count layers = layers_of(c);
+  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers);
+  std::vector<Count> attention;
+  for (Count i = 0; i < layers; ++i)
+    if (kv[static_cast<std::size_t>(i)] > 0) attention.push_back(i);
+  if (attention.empty()) m.refuse("no layer has attention, and PLaMo 2 without it is not known; give the config.json");
+  const Count step = attention.size() > 1 ? attention[1] - attention[0] : mul(2, layers);
+  for (Count i = 0; i < layers && attention.size() > 1; ++i)
+    if ((i % step == step / 2) != (kv[static_cast<std::size_t>(i)] > 0))
+      m.refuse("its layers with attention repeat in no period that PLaMo 2 has; give the model's config.json");
+  c["mamba_step"] = step;
+  c["num_key_value_heads"] = largest_of(kv);
+  c["intermediate_size"] = m.count("feed_forward_length");
+  c["hidden_size_per_head"] = m.count("attention.key_length");
+  c["mamba_num_heads"] = m.count("ssm.time_step_rank");
+  c["mamba_d_state"] = m.count("ssm.state_size");
+  c["mamba_d_conv"] = m.count("ssm.conv_kernel");
+  if (state_head_width(m) != m.count("attention.key_length"))
+    m.refuse("its recurrence's heads are of another width than attention's; give the model's config.json");
+}
+
 /// Sizes of Mamba-2 under the names of granitemoehybrid and falcon_h1.
 void mamba2_sizes(const GgufModel& m, Value& c) {
   c["mamba_n_heads"] = m.count("ssm.time_step_rank");
@@ -235,6 +269,8 @@ constexpr std::array gguf_hybrid_rows{
     GgufFamily{"mamba2", "mamba2", mamba2},
     GgufFamily{"jamba", "jamba", jamba, true},
     GgufFamily{"rwkv7", "rwkv7", rwkv7},
+    GgufFamily{"rwkv6", "rwkv6", rwkv6},
+    GgufFamily{"plamo2", "plamo2", plamo2, true},
     GgufFamily{"granitehybrid", "granitemoehybrid", granite_hybrid, true},
     GgufFamily{"falcon-h1", "falcon_h1", falcon_h1},
     GgufFamily{"nemotron_h", "nemotron_h", nemotron_h, true},

@@ -1,5 +1,5 @@
 // Architectures of GGUF that say layer by layer which slide, or whose windows follow a rule of the family: keys by
-// github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe}.py and gguf-py/gguf/constants.py.
+// github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe,plamo}.py and gguf-py/gguf/constants.py.
 
 #include <array>
 
@@ -121,10 +121,20 @@ void afmoe(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
+/// All but every n-th layer slide; without a window none does.
+void plamo3(const GgufModel& m, Value& c) {
+  c["window_size"] = m.count_or("attention.sliding_window", c["max_position_embeddings"].get<Count>());
+  c["sliding_window_pattern"] = m.count_or("attention.sliding_window_pattern", 8);
+}
+
 constexpr std::array gguf_windowed_rows{
-    GgufFamily{"gemma4", "gemma4_text", gemma4, true},  GgufFamily{"gemma3n", "gemma3n_text", gemma3n, true},
-    GgufFamily{"mimo2", "mimo_v2_flash", mimo2, true},  GgufFamily{"step35", "step3p5", step35, true},
-    GgufFamily{"exaone-moe", "exaone_moe", exaone_moe}, GgufFamily{"afmoe", "afmoe", afmoe},
+    GgufFamily{"gemma4", "gemma4_text", gemma4, true},
+    GgufFamily{"gemma3n", "gemma3n_text", gemma3n, true},
+    GgufFamily{"mimo2", "mimo_v2_flash", mimo2, true},
+    GgufFamily{"step35", "step3p5", step35, true},
+    GgufFamily{"exaone-moe", "exaone_moe", exaone_moe},
+    GgufFamily{"afmoe", "afmoe", afmoe},
+    GgufFamily{"plamo3", "plamo3", plamo3},
 };
 
 }  // namespace

@@ -55,6 +55,11 @@ Place place_beside_router(const Segments& all) {
   return all.back() == "scale" ? Place::norm : all.back() == "per_expert_scale" ? Place::mlp : Place::unknown;
 }
 
+/// RWKV-6's gate of the heads, "attention.gate.weight", which is no router.
+bool is_gate_of_heads(const Segments& all) {
+  return all.size() > 2 && before_last(all) == "gate" && all[all.size() - 3] == "attention";
+}
+
 /// A GGUF file's labels, "cls.output.weight", of a reranker.
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
@@ -70,6 +75,7 @@ Place place_in(const Segments& all, Count layers) {
   if (is_buffer(all)) return Place::buffer;
   if (is_label_output(all)) return Place::other_head;
   if (const Place p = place_beside_router(all); p != Place::unknown) return p;
+  if (is_gate_of_heads(all)) return Place::attention;
   Place first = place_in_layer(all);
   for (const std::string& s : all) first = std::min(first, place_of(s));
   const auto index = std::find_if(all.begin(), all.end(), [](const std::string& s) { return whole_number(s); });

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Place>, 148> known_words{{
+constexpr std::array<std::pair<std::string_view, Place>, 158> known_words{{
     {"inv_freq", Place::buffer},
     {"masked_bias", Place::buffer},
     {"position_ids", Place::buffer},
@@ -58,6 +58,13 @@ constexpr std::array<std::pair<std::string_view, Place>, 148> known_words{{
     {"layer_scalar", Place::norm},
     {"layer_output_scale", Place::norm},
     {"altup", Place::norm},
+    {"ln1", Place::norm},
+    {"ln2", Place::norm},
+    {"ln_x", Place::norm},
+    {"ln_out", Place::norm},
+    {"pre_ln", Place::norm},
+    {"q_weight", Place::norm},  // of PLaMo 2's queries and keys
+    {"k_weight", Place::norm},
     {"k_k", Place::norm},  // of RWKV-7: a norm of the removed keys, as the engine has it
     {"time_mix_k_k", Place::norm},
     {"router", Place::router},
@@ -124,6 +131,8 @@ constexpr std::array<std::pair<std::string_view, Place>, 148> known_words{{
     {"self_attention", Place::attention},
     {"linear_attn", Place::attention},
     {"mamba", Place::attention},
+    {"temporal_block", Place::attention},
+    {"mlstm_layer", Place::attention},
     {"mixer", Place::attention},
     {"short_conv", Place::attention},
     {"conv", Place::attention},
@@ -136,6 +145,7 @@ constexpr std::array<std::pair<std::string_view, Place>, 148> known_words{{
     {"indexer", Place::attention},
     {"compressor", Place::attention},
     {"mlp", Place::mlp},
+    {"mlp_block", Place::mlp},
     {"feed_forward", Place::mlp},
     {"ffn", Place::mlp},
     {"fc1", Place::mlp},

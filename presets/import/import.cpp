@@ -32,7 +32,8 @@ const std::vector<Family>& families() {
                              import::qwen_families,        import::deepseek_families,     import::glm_families,
                              import::mixtral_families,     import::llama4_families,       import::minimax_families,
                              import::mimo_families,        import::delta_families,        import::mamba_families,
-                             import::rwkv_families,        import::lfm_families,          import::encoder_families,
+                             import::rwkv_families,        import::plamo_families,        import::xlstm_families,
+                             import::griffin_families,     import::lfm_families,          import::encoder_families,
                              import::deepseek_v4_families, import::nemotron_nas_families, import::diffusion_families,
                              import::bailing_families,     import::ernie_families})
       for (const Family& f : group()) out.push_back(f);

@@ -167,8 +167,8 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
       return kda({"o_proj"}, hidden, values);
     case RecurrentKind::mamba:
       ssm({"in_proj"}, mul(2, values), hidden);
-      ssm({"x_proj"}, add(r.rank, mul(2, r.key_dim)), values);
-      ssm({"dt_proj"}, values, r.rank);
+      ssm({"x_proj", "bcdt_proj"}, add(r.rank, mul(2, r.key_dim)), values);
+      ssm({"dt_proj"}, r.heads, r.rank);
       return ssm({"out_proj"}, hidden, values);
     case RecurrentKind::mamba2:
       ssm({"in_proj"}, add(add(mul(2, values), mul(2, keys)), r.heads), hidden);
@@ -185,6 +185,23 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
     case RecurrentKind::short_convolution:
       conv({"in_proj"}, mul(3, hidden), hidden);
       return conv({"out_proj"}, hidden, hidden);
+    case RecurrentKind::rg_lru: {
+      const Projections lru(l, {"temporal_block"});
+      for (const char* name : {"linear_x", "linear_y"}) lru({name}, values, hidden, true);
+      return lru({"linear_out"}, hidden, values, true);
+    }
+    case RecurrentKind::rwkv6: {
+      const Projections mix(l, {"attention"});
+      for (const char* name : {"receptance", "key", "value", "gate"}) mix({name}, values, hidden);
+      return mix({"output"}, hidden, values);
+    }
+    case RecurrentKind::mlstm: {
+      const Projections lstm(l, {"mlstm_layer"});
+      for (const char* name : {"q", "k"}) lstm({name}, keys, hidden);
+      for (const char* name : {"v", "ogate_preact"}) lstm({name}, values, hidden);
+      for (const char* name : {"igate_preact", "fgate_preact"}) lstm({name}, r.heads, hidden, true);
+      return lstm({"out_proj"}, hidden, values);
+    }
   }
 }
 

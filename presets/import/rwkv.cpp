@@ -72,8 +72,52 @@ Arch rwkv7(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// A time mix of RWKV-5, or with ranks of RWKV-6, in all layers; LayerNorms with bias, one of them behind the
+/// embedding; an MLP of squared ReLU, int(3.5 x hidden) in whole multiples of 32 where intermediate_size is null, which
+/// reads two tokens and lies under a gate that does. Untied. num_attention_heads holds the width of a head there, and
+/// is not read.
+Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
+  Arch a = sized_arch(c, d);
+  c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});
+  if (!c.is_null("attention_hidden_size") && c.size("attention_hidden_size", a.hidden) != a.hidden)
+    c.refuse("\"attention_hidden_size\" must be \"hidden_size\"; no released model has another");
+  const Count head = c.size("head_size", 64);
+  if (a.hidden % head != 0) c.refuse("\"hidden_size\" must be a multiple of \"head_size\"");
+  a.attention = AttentionKind::none;
+  a.recurrent = ranks;
+  a.recurrent.kind = RecurrentKind::rwkv6;
+  a.recurrent.heads = a.recurrent.key_heads = a.hidden / head;
+  a.recurrent.head_dim = a.recurrent.key_dim = head;
+  a.norm = NormKind::layer_norm;
+  a.embedding_norm = true;
+  a.mlp = MlpKind::plain;
+  a.activation = Activation::relu_squared;
+  const Count inner = mul(mul(7, a.hidden) / 64, 32);
+  a.mlp_width = c.has("intermediate_size") ? c.size("intermediate_size", inner) : inner;
+  a.mlp_shift = a.mlp_receptance = true;
+  a.position = Position::none;
+  return a;
+}
+
+/// hub RWKV/rwkv-5-world-1b5, modeling_rwkv5.py (Eagle, arXiv:2404.05892): learned shares and decays.
+Arch rwkv5(const Config& c, const Defaults& d) { return earlier_rwkv(c, d, {}); }
+
+/// hub RWKV/rwkv-6-world-1b6, modeling_rwkv6.py (Finch): low ranks of 32 for the mixes and 64 for the decay, twice as
+/// many where hidden_size is 4096. Kernels take chunks of 64 tokens.
+Arch rwkv6(const Config& c, const Defaults& d) {
+  const Count times = c.size("hidden_size", d.hidden) == 4096 ? 2 : 1;
+  return earlier_rwkv(c, d, {.rank = 64 * times, .mix_rank = 32 * times, .chunk = 64});
+}
+
 }  // namespace
 
-std::vector<Family> rwkv_families() { return {{"rwkv7", rwkv7, {24, 2048, 0, 0, 0, 0, 32000, 2048}}}; }
+/// Trained on 4096 tokens (arXiv:2404.05892), which no key of RWKV-5 and RWKV-6 says.
+std::vector<Family> rwkv_families() {
+  return {
+      {"rwkv7", rwkv7, {24, 2048, 0, 0, 0, 0, 32000, 2048}},
+      {"rwkv6", rwkv6, {24, 768, 0, 0, 0, 0, 65536, 4096}},
+      {"rwkv5", rwkv5, {24, 768, 0, 0, 0, 0, 65536, 4096}},
+  };
+}
 
 }  // namespace llmcalc::import

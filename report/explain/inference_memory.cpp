@@ -275,7 +275,8 @@ constexpr Definition memory[] = {
        return {state(s).text()};
      },
      "they do not grow: a state per head, and the last inputs of convolutions or token shifts",
-     "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060; RWKV-7 arXiv:2503.14456",
+     "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060; RG-LRU arXiv:2402.19427; "
+     "RWKV-5 and -6 arXiv:2404.05892; RWKV-7 arXiv:2503.14456; mLSTM arXiv:2405.04517",
      "linear attention or a recurrence"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},

@@ -72,7 +72,8 @@ class Writer {
   Expr operator()(const LinearAttention& s) {
     const Expr value = letter("d_h", "head width", s.head_dim);
     const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);
-    return Expr(2 * passes(s.rule)) * rows(s.rows()) * letter("A", "heads", s.heads) * key * value;
+    const Expr values = s.normalised ? value + Expr(1) : value;
+    return Expr(2 * passes(s.rule)) * rows(s.rows()) * letter("A", "heads", s.heads) * key * values;
   }
   Expr operator()(const Convolution& s) {
     return Expr(2) * rows(s.rows()) * letter("channels", "channels", s.channels) *
@@ -81,7 +82,8 @@ class Writer {
 
   /// A token read once, its mixes written.
   Expr operator()(const Shift& s) {
-    return moved(Expr(1) + letter("n_x", "mixes of a token with the one before it", s.mixes), s.rows(), s.width);
+    const Expr mixes = letter("n_x", "mixes of a token with the one before it", s.mixes);
+    return moved(Expr(1) + (s.moved ? Expr(2) * mixes : mixes), s.rows(), s.width);
   }
   Expr operator()(const Lookup& s) { return moved(1, s.tokens, s.width); }
   Expr operator()(const Norm& s) { return moved(2, s.rows, s.width); }

@@ -148,6 +148,7 @@ constexpr LayerSize layer_sizes[] = {
     {"r_a", "rank of its learning rate"},
     {"r_g", "rank of its gate"},
     {"r_v", "rank of the share of earlier values"},
+    {"r_m", "rank of what moves the shares of its mixes"},
     {"n_z", "learned logarithms of its decays"},
     {"c_h", "tokens that its kernels take at once"},
 };

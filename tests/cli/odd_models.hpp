@@ -292,6 +292,73 @@ inline std::vector<ModelCard> odd_recurrences() {
             latent.layers.insert(6);
             a.mixers.push(latent);
           }),
+      odd("Mamba-1 with heads, norms of its parts and of each head of attention between them",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::each_head_rms;
+            a.norm = NormKind::rms_norm;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            LayerMixer scan;
+            scan.attention = AttentionKind::none;
+            scan.recurrent = {.kind = RecurrentKind::mamba,
+                              .heads = 8,
+                              .head_dim = 14,
+                              .key_heads = 1,
+                              .key_dim = 9,
+                              .taps = 4,
+                              .rank = 11,
+                              .inner_norms = true,
+                              .chunk = 16};
+            scan.layers = LayerSet::every(0, 2, 7);
+            a.mixers.push(scan);
+          }),
+      odd("RG-LRU beside attention in windows",
+          [](Arch& a) {
+            a.norm = NormKind::rms_norm;
+            a.mlp = MlpKind::gated;
+            a.activation = Activation::gelu_tanh;
+            a.mlp_bias = a.attention_out_bias = true;
+            a.local = {{100}, LayerSet::every(2, 3, 7)};
+            LayerMixer lru;
+            lru.attention = AttentionKind::none;
+            lru.recurrent = {.kind = RecurrentKind::rg_lru,
+                             .heads = 8,
+                             .head_dim = 14,
+                             .key_dim = 1,
+                             .taps = 4,
+                             .convolution_bias = true};
+            lru.layers = LayerSet::all(7).filtered(a.local.layers, false);
+            a.mixers.push(lru);
+          }),
+      odd("RWKV-6 and, in some layers, RWKV-5, MLPs under a gate",
+          [](Arch& a) {
+            a.attention = AttentionKind::none;
+            a.recurrent = {.kind = RecurrentKind::rwkv6,
+                           .heads = 8,
+                           .head_dim = 14,
+                           .key_heads = 8,
+                           .key_dim = 14,
+                           .rank = 9,
+                           .mix_rank = 5,
+                           .chunk = 16};
+            a.embedding_norm = a.mlp_shift = a.mlp_receptance = true;
+            a.activation = Activation::relu_squared;
+            a.position = Position::none;
+            LayerMixer fixed;
+            static_cast<Mixer&>(fixed) = a;
+            fixed.recurrent.rank = fixed.recurrent.mix_rank = 0;
+            fixed.layers = LayerSet::every(0, 3, 7);
+            a.mixers.push(fixed);
+          }),
+      odd("mLSTM alone",
+          [](Arch& a) {
+            a.attention = AttentionKind::none;
+            a.norm = NormKind::rms_norm;
+            a.mlp = MlpKind::gated;
+            a.position = Position::none;
+            a.recurrent = {
+                .kind = RecurrentKind::mlstm, .heads = 8, .head_dim = 12, .key_heads = 8, .key_dim = 6, .chunk = 16};
+          }),
       odd("linear attention alone",
           [](Arch& a) {
             a.linear_layers = LayerSet::all(7);

@@ -98,10 +98,21 @@ std::vector<Variant> recurrent_variants() {
     all.push_back(with("Mamba-2" + in_chunks, mamba2(chunk)));
     all.push_back(with("gated DeltaNet" + in_chunks, gated_delta_net(chunk)));
     all.push_back(with("KDA" + in_chunks, kimi_delta(chunk)));
+    all.push_back(with("Mamba-1 with heads" + in_chunks, mamba_heads(chunk)));
+    all.push_back(with("mLSTM" + in_chunks, mlstm(chunk)));
+    all.push_back(with("RWKV-5" + in_chunks, rwkv5(chunk)));
+    all.push_back(with("RWKV-6, a gate of the MLP" + in_chunks, rwkv6(chunk)));
+    all.back().arch.mlp_shift = all.back().arch.mlp_receptance = true;
   }
   all.push_back(with("Mamba-1", mamba()));
   all.push_back(with("Mamba-1, norms of step, B and C", mamba()));
   all.back().arch.mixers[0].recurrent.inner_norms = true;
+  all.push_back(with("RG-LRU", rg_lru()));
+  all.push_back(with("RG-LRU, norms of each head", rg_lru()));
+  all.back().arch.qk_norm = QkNorm::each_head_rms;
+  all.back().plan.recompute = Recompute::full;
+  all.push_back(with("mLSTM, again", mlstm(3)));
+  all.back().plan.recompute = Recompute::full;
   all.push_back(with("KDA, full rank, again", kimi_delta(3)));
   all.back().arch.mixers[0].recurrent.full_rank_gate = true;
   all.back().plan.recompute = Recompute::full;
@@ -162,6 +173,39 @@ Recurrent mamba() {
           .taps = 4,
           .rank = 2,
           .convolution_bias = true};
+}
+
+Recurrent mamba_heads(Count chunk) {
+  return {.kind = RecurrentKind::mamba,
+          .heads = 4,
+          .head_dim = 3,
+          .key_heads = 1,
+          .key_dim = 5,
+          .taps = 4,
+          .rank = 2,
+          .inner_norms = true,
+          .chunk = chunk};
+}
+Recurrent rg_lru() {
+  return {.kind = RecurrentKind::rg_lru, .heads = 3, .head_dim = 4, .key_dim = 1, .taps = 3, .convolution_bias = true};
+}
+Recurrent mlstm(Count chunk) {
+  return {.kind = RecurrentKind::mlstm, .heads = 2, .head_dim = 5, .key_heads = 2, .key_dim = 4, .chunk = chunk};
+}
+Recurrent rwkv6(Count chunk) {
+  return {.kind = RecurrentKind::rwkv6,
+          .heads = 2,
+          .head_dim = 8,
+          .key_heads = 2,
+          .key_dim = 8,
+          .rank = 5,
+          .mix_rank = 3,
+          .chunk = chunk};
+}
+Recurrent rwkv5(Count chunk) {
+  Recurrent r = rwkv6(chunk);
+  r.rank = r.mix_rank = 0;
+  return r;
 }
 
 std::vector<Variant> hybrid_variants() {

@@ -1,7 +1,7 @@
 // Recurrences: one form and the other, prompts in parts, and what is refused.
 
 #include "tests/catch.hpp"
-#include "tests/model/compare.hpp"
+#include "tests/model/differences.hpp"
 #include "tests/model/emulated.hpp"
 #include "tests/model/hybrids.hpp"
 #include "text/error.hpp"
@@ -25,7 +25,8 @@ test::Variant hybrid(const Recurrent& r) {
 }
 
 using Sized = Recurrent (*)(Count chunk);
-constexpr Sized in_chunks[] = {test::mamba2, test::gated_delta_net, test::kimi_delta};
+constexpr Sized in_chunks[] = {test::mamba2, test::gated_delta_net, test::kimi_delta, test::mamba_heads,
+                               test::mlstm,  test::rwkv6,           test::rwkv5};
 
 std::string sentence(const Arch& arch, Backend& backend) {
   try {
@@ -63,8 +64,9 @@ TEST_CASE("a state that forgets nearly all within a chunk stays finite: no quoti
 }
 
 TEST_CASE("a prompt in parts of any length leaves the states of the whole prompt", "[state]") {
-  for (const Recurrent& r :
-       {test::short_convolution(), test::mamba(), test::mamba2(4), test::gated_delta_net(4), test::kimi_delta(4)}) {
+  for (const Recurrent& r : {test::short_convolution(), test::mamba(), test::mamba2(4), test::gated_delta_net(4),
+                             test::kimi_delta(4), test::mamba_heads(4), test::rg_lru(), test::mlstm(0), test::mlstm(4),
+                             test::rwkv6(0), test::rwkv6(4), test::rwkv5(4)}) {
     const test::Variant v = hybrid(r);
     test::Run run(v, Number::f64);
     const std::vector<std::int64_t> ids{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
@@ -79,8 +81,30 @@ TEST_CASE("a prompt in parts of any length leaves the states of the whole prompt
   }
 }
 
+TEST_CASE("gradients of mLSTM reach through the normaliser where that is above 1", "[state]") {
+  for (const Count chunk : {0, 4}) {
+    const test::Variant v = hybrid(test::mlstm(chunk));
+    test::Run r(v, Number::f64);
+    Parameter& queries = r.t.weights().at(0, "mlstm.q.weight");
+    Numbers large = r.t.weights().get(queries.value, queries.elements(), false);
+    for (double& x : large) x *= 40;
+    r.t.weights().set(queries, large);
+    r.make_trainable();
+    const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
+    r.t.gradients(batch, 1, nullptr);
+    for (Parameter& p : r.t.weights().all()) {
+      if (p.shape.name.find("mlstm.") == std::string::npos) continue;
+      const test::Differences d = test::Probe(r.t, p, batch).differences();
+      INFO(p.shape.name << ", gradient " << std::sqrt(d.gradient) << ", difference " << std::sqrt(d.difference));
+      CHECK(d.gradient > 0);
+      CHECK(std::sqrt(d.difference) < 1e-5 * std::sqrt(d.gradient) + 1e-9);
+    }
+  }
+}
+
 TEST_CASE("a cache is used for a second text as if it were new", "[state]") {
-  for (const Recurrent& r : {test::short_convolution(), test::mamba2(0), test::gated_delta_net(4)}) {
+  for (const Recurrent& r : {test::short_convolution(), test::mamba2(0), test::gated_delta_net(4), test::rg_lru(),
+                             test::mlstm(0), test::rwkv6(0)}) {
     test::Run run(hybrid(r), Number::f32, true);
     const std::vector<std::int64_t> one{3, 1, 4}, other{2, 7, 1};
     Cache cache = run.t.make_cache(1, 4), fresh = run.t.make_cache(1, 4);

@@ -188,7 +188,7 @@ double rounding(const Fixture& f, Number number) {
 
 }  // namespace
 
-TEST_CASE("there is a fixture of PyTorch's for every kind of model", "[torch]") { CHECK(fixture_paths().size() == 51); }
+TEST_CASE("there is a fixture of PyTorch's for every kind of model", "[torch]") { CHECK(fixture_paths().size() == 58); }
 
 TEST_CASE("the parameters are those of the PyTorch model, by name and size", "[torch]") {
   for (const auto& path : fixture_paths()) {

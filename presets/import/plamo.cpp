@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hub pfnet/plamo-2-1b, modeling_plamo.py, is_mamba: layers i with i % mamba_step other than mamba_step / 2 scan; of
+/// no more than mamba_step / 2 layers all but the last.
+LayerSet scanning_layers(const Config& c, const Arch& a) {
+  const Count step = c.size("mamba_step", 2), half = step / 2;
+  if (!c.flag("mamba_enabled", true)) return {};
+  if (step < 2) c.refuse("\"mamba_step\" must be 2 or more: one layer in as many has attention");
+  if (a.layers <= half) return LayerSet::all(a.layers - 1);
+  return others(LayerSet::every(half, step, a.layers), a.layers);
+}
+
+/// hub pfnet/plamo-2-1b, modeling_plamo.py: every layer is a mixer and a gated MLP, each between two RMSNorms. Mixers
+/// are Mamba scans without biases, whose heads share a step, with RMSNorms of the step's low rank (max(64, hidden /
+/// 16)), of B and of C; or attention within attention_window_size but in full_attention_idx, with RMSNorms of queries
+/// and keys, weights of every head's own. Heads of both are as wide. The states are float32. Tied by default.
+Arch plamo2(const Config& c, const Defaults& d) {
+  Defaults own = d;
+  own.head_dim = c.size("hidden_size_per_head", d.head_dim);
+  Arch a = base_arch(c, own);
+  c.ignore({"head_dim", "hidden_act", "image_feature_size", "image_proj_type", "image_token_id", "linear_type",
+            "fp8_accum_dtype", "eval_attention_n_bit", "eval_mlp_n_bit", "sliding_window", "rope_theta",
+            "rope_local_theta"});
+  a.head_dim = own.head_dim;
+  a.qk_norm = QkNorm::each_head_rms;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  LayerSet full;
+  if (c.has("full_attention_idx"))
+    for (const Count i : c.counts("full_attention_idx"))
+      if (i < a.layers) full.insert(i);
+  LayerMixer m;
+  m.attention = AttentionKind::none;
+  m.layers = scanning_layers(c, a);
+  m.recurrent = {.kind = RecurrentKind::mamba,
+                 .heads = c.size("mamba_num_heads", 64),
+                 .head_dim = a.head_dim,
+                 .key_heads = 1,
+                 .key_dim = c.size("mamba_d_state", 64),
+                 .taps = c.size("mamba_d_conv", 4),
+                 .rank = std::max<Count>(64, a.hidden / 16),
+                 .inner_norms = true,
+                 .chunk = c.size("mamba_chunk_size", 256)};
+  const LayerSet local = others(m.layers, a.layers).filtered(full, false);
+  set_reach(a, {c.size("attention_window_size", 2048)}, local);
+  set_mixer(a, m);
+  return a;
+}
+
+/// hub pfnet/plamo-3-nict-8b-base, modeling_plamo.py: attention with RMSNorms of queries and keys that the heads share,
+/// within window_size tokens but in every sliding_window_pattern-th layer, and a gated MLP, each between two RMSNorms.
+/// Tied by default.
+Arch plamo3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  c.ignore({"hidden_activation", "sliding_window", "interleaved_sliding_window", "rope_local_theta",
+            "rope_scaling_factor", "initial_context_length", "scale_embedding"});
+  if (c.flag("attention_bias", false)) c.refuse("\"attention_bias\" is true, which no released PLaMo 3 says");
+  a.qk_norm = QkNorm::per_head;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  const Count step = c.size("sliding_window_pattern", 8);
+  set_reach(a, {c.size("window_size", 2048)}, others(LayerSet::every(step - 1, step, a.layers), a.layers));
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> plamo_families() {
+  return {
+      {"plamo2", plamo2, {32, 4096, 32, 4, 128, 13312, 32000, 2048, true}},
+      {"plamo3", plamo3, {32, 4096, 32, 4, 128, 13312, 32000, 2048, true}},
+  };
+}
+
+}  // namespace llmcalc::import
