@@ -17,6 +17,9 @@ std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) 
   if (static_cast<Count>(all.size()) < a.layers)
     c.refuse(fmt::format("\"compress_ratios\": expected one entry per layer ({}), got {}", a.layers, all.size()));
   all.resize(static_cast<std::size_t>(a.layers));
+  for (const Count ratio : all)
+    if (ratio != 0 && ratio != 4 && ratio != 128)
+      c.refuse(fmt::format("\"compress_ratios\": expected 0, 4 or 128, got {}", ratio));
   return all;
 }
 

@@ -189,10 +189,10 @@ void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes
 void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes) {
   const import::UncountedModules u = import::uncounted_modules(c, a);
   if (u.modules == 0) return;
-  notes.push_back(
-      fmt::format("{}{} beside the model {} not counted{}", counted(u.modules, "MTP module"),
-                  u.parameters > 0 ? fmt::format(" of {} parameters", u.parameters) : "", u.modules == 1 ? "is" : "are",
-                  u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
+  notes.push_back(fmt::format("{}{} beside the model {} not counted{}", counted(u.modules, "MTP module"),
+                              u.parameters > 0 ? fmt::format(" of {} parameters", u.parameters) : "",
+                              u.modules == 1 ? "is" : "are",
+                              u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
 }
 
 /// Notes on parts that are not counted, and on defaults of the family that were used.

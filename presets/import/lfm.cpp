@@ -8,8 +8,8 @@ namespace {
 
 /// Layers with attention: those that layer_types names, or full_attn_idxs.
 LayerSet attention_layers(const Config& c, const Arch& a) {
-  if (const auto typed = layers_of_type(c, a, "full_attention", "conv")) return *typed;
-  return listed_layers(c, a, "full_attn_idxs").value_or(LayerSet::all(a.layers));
+  const auto listed = listed_layers(c, a, "full_attn_idxs");
+  return layers_of_type(c, a, "full_attention", "conv").value_or(listed.value_or(LayerSet::all(a.layers)));
 }
 
 /// hf lfm2_moe/modeling_lfm2_moe.py without its experts: attention with RMSNorms of the head width on q and k in some

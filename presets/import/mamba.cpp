@@ -169,7 +169,8 @@ LayerSet one_in(const Config& c, const Arch& a, std::string_view period, Count u
 /// The layers of Jamba with Mamba: those that a list names, else all but one of attn_layer_period.
 LayerSet jamba_mamba(const Config& c, const Arch& a) {
   const LayerSet periodic = others(one_in(c, a, "attn_layer_period", 8, "attn_layer_offset", 4), a.layers);
-  return listed_or(c, {"layer_types", mamba_typed(c, a)}, periodic, {"attn_layer_period", "attn_layer_offset"});
+  return listed_or(c, {c.has("layer_types") ? "layer_types" : "layers_block_type", mamba_typed(c, a)}, periodic,
+                   {"attn_layer_period", "attn_layer_offset"});
 }
 
 /// The layers of Jamba with experts, by the same rule.

@@ -8,14 +8,10 @@ namespace {
 
 /// Layers with lightning attention: "linear_attention" in layer_types, 0 in attn_type_list, or every second one.
 LayerSet lightning_layers(const Config& c, const Arch& a) {
-  if (const auto typed = layers_of_type(c, a, "linear_attention")) return *typed;
-  if (!c.has("attn_type_list")) return LayerSet::every(1, 2, a.layers);
-  const std::vector<Count> types = c.counts("attn_type_list");
-  if (static_cast<Count>(types.size()) != a.layers) c.refuse("\"attn_type_list\" must have one entry per layer");
-  LayerSet set;
-  for (Count i = 0; i < a.layers; ++i)
-    if (types[static_cast<std::size_t>(i)] == 0) set.insert(i);
-  return set;
+  const auto softmax = marked_layers(c, a, "attn_type_list");
+  const auto marked = softmax ? std::optional(others(*softmax, a.layers)) : std::nullopt;
+  return said_layers(c, {{"layer_types", layers_of_type(c, a, "linear_attention")}, {"attn_type_list", marked}})
+      .value_or(LayerSet::every(1, 2, a.layers));
 }
 
 /// `experts`, `top_k`: where no key says them.

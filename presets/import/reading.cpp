@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "presets/import/config.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
 #include "text/error.hpp"
@@ -56,9 +57,12 @@ void resize_list(Value& list, std::size_t size) {
   while (list.size() < size) list.push_back(list.back());
 }
 
-/// Whether a text has one letter for each of so many layers ("M-M*-").
+/// Whether a text has one capital letter or sign for each of so many layers ("M-M*-").
 bool is_pattern(const Value& v, Count layers) {
-  return v.is_string() && layers > 2 && static_cast<Count>(v.get_ref<const std::string&>().size()) == layers;
+  if (!v.is_string() || layers <= 2) return false;
+  const std::string& text = v.get_ref<const std::string&>();
+  return static_cast<Count>(text.size()) == layers && lower(text) != text &&
+         std::none_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 std::string resized(std::string pattern, std::size_t size) {
   pattern.resize(size, pattern.back());
@@ -249,7 +253,7 @@ class Readings {
     else if (refused)
       r.becomes = {"checked: another value is refused"};
     else
-      r.why = why_nothing(name, !is_unread(name));
+      r.why = why_nothing(name, import::is_harmless(key) || !is_unread(name));
     return r;
   }
 

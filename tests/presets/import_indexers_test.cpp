@@ -36,8 +36,8 @@ TEST_CASE("an indexer's choice is shared where the config says so", "[import]") 
         layers({1, 7}));  // the ninth entry is the multi-token-prediction layer's
   CHECK_THAT(refusal(small("glm_moe_dsa", R"("index_topk_pattern": "SFFFFFFF")")), Catch::Contains("none before it"));
   CHECK_THAT(refusal(small("glm_moe_dsa", R"("index_topk_pattern": "FF")")), Catch::Contains("per layer (8), got 2"));
-  CHECK_THAT(refusal(small("glm_moe_dsa", R"("mlp_layer_types": ["dense", "sparse", "sparse", "sparse", "sparse",
-    "sparse", "sparse", "sparse"])")),
+  CHECK_THAT(refusal(small("glm_moe_dsa", R"("first_k_dense_replace": 3, "mlp_layer_types": ["dense", "sparse", "sparse",
+    "sparse", "sparse", "sparse", "sparse", "sparse"])")),
              Catch::Contains("make them agree"));
 }
 
