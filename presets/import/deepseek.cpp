@@ -35,8 +35,8 @@ LayerSet deepseek_sparse_layers(const Config& c, const Arch& a, Count first_dens
 }
 
 /// DeepSeek's mixture: layers beyond the first dense ones have n_routed_experts, and n_shared_experts of the same width
-/// fused into one MLP; no biases. The load-balancing bias
-/// (topk_method noaux_tc) is a buffer. n_routed_experts null: all dense.
+/// fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. n_routed_experts null:
+/// all dense.
 void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
   const LayerSet layers = deepseek_sparse_layers(c, a, d.first_dense);
   const Count width = c.size("moe_intermediate_size", d.width);
@@ -101,8 +101,10 @@ LayerSet layers_without_indexer(const Config& c, const Arch& a) {
     return set;
   }
   const Count every = c.size("index_topk_freq", 1);
-  if (every == 1) c.ignore({"index_skip_topk_offset"});
-  if (every == 1) return set;
+  if (every == 1) {
+    c.ignore({"index_skip_topk_offset"});
+    return set;
+  }
   const Count offset = c.count("index_skip_topk_offset", 2);
   for (Count i = offset; i < a.layers; ++i)
     if ((i - offset + 1) % every != 0) set.insert(i);

@@ -27,7 +27,7 @@ std::string_view todays(std::string_view word) {
   return word;
 }
 
-bool is_one_of(Keys words, std::string_view word) {
+bool is_known_word(Keys words, std::string_view word) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return todays(one) == todays(word); });
 }
 
@@ -87,7 +87,7 @@ std::optional<LayerSet> sparse_typed(const Config& c, const Arch& a) {
 void require_words(const Config& c, std::string_view key, Keys words) {
   if (!c.has(key)) return;
   for (const std::string& word : c.texts(key))
-    if (!is_one_of(words, word))
+    if (!is_known_word(words, word))
       c.refuse(fmt::format("\"{}\": expected {}, got {}", key, fmt::join(words, " or "), in_quotes(word)));
 }
 

@@ -49,7 +49,7 @@ std::optional<Parts> parts_of(const Value& config) {
 }
 
 /// Numbers beyond this are none of sizes.
-constexpr Count largest = Count{1} << 40;
+constexpr Count largest_size = Count{1} << 40;
 
 /// A list with an entry more or fewer, as one per layer has it when there are more or fewer layers.
 void resize_list(Value& list, std::size_t size) {
@@ -122,7 +122,7 @@ std::string exchanged_letters(std::string text) {
 /// A list of whole numbers with each doubled, or halved.
 Value scaled(Value list, bool up) {
   for (Value& v : list)
-    if (v.is_number_integer() && v >= 0 && v < largest) v = up ? 2 * v.get<Count>() : v.get<Count>() / 2;
+    if (v.is_number_integer() && v >= 0 && v < largest_size) v = up ? 2 * v.get<Count>() : v.get<Count>() / 2;
   return list;
 }
 
@@ -134,7 +134,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
     all.push_back(object);
     all.back()[key] = other;
   };
-  if (v.is_number_integer() && v >= 0 && v < largest) {
+  if (v.is_number_integer() && v >= 0 && v < largest_size) {
     const Count n = v.get<Count>();
     for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
       if (other != n && other >= 0) all.push_back(with_count(object, key, other));
@@ -273,7 +273,7 @@ class Readings {
   std::vector<std::string> with_twins(const Pointer& at, const std::string& key,
                                       std::vector<std::string> otherwise) const {
     const Value& v = config_.at(at)[key];
-    if (!v.is_number_integer() || v < 1 || v > largest) return otherwise;
+    if (!v.is_number_integer() || v < 1 || v > largest_size) return otherwise;
     for (const Count other : {2 * v.get<Count>(), v.get<Count>() / 2}) {
       Value whole = config_;
       change_twins(whole, key, v, other);
