@@ -30,7 +30,9 @@ struct ModelCard {
   std::optional<WeightFormats> weights;  ///< as the checkpoint stores them
   std::optional<DType> products;  ///< both operands of the blocks' products, where inputs are quantised too (w8a8)
   NarrowParts product_parts = NarrowParts::all();  ///< whose products these are; others are multiplied in 16 bits
-  std::vector<std::string> unknown_keys;  ///< of a config.json: not understood, and their names hint at parameters
+  std::vector<std::string> unread_keys{};  ///< of a config.json, by their paths ("text_config.head_dim"): nothing asked
+                                           ///< for them
+  std::vector<std::string> unknown_keys;   ///< of a config.json: not understood, and their names hint at parameters
 };
 
 }  // namespace llmcalc

@@ -8,6 +8,7 @@
 #include "report/option_values.hpp"
 #include "report/sections.hpp"
 #include "text/counted.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -242,8 +243,8 @@ std::vector<std::string> notes(const Request& r) {
   const Plan& p = r.plan;
   if (const Count modules = r.model.arch.mtp.modules;
       modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))
-    n.push_back(fmt::format("{} for further tokens (MTP) {} left out; --mtp {} counts {}",
-                            modules == 1 ? "a module" : fmt::format("{} modules", modules), modules == 1 ? "is" : "are",
+    n.push_back(fmt::format("{} for further tokens {} left out; --mtp {} counts {}",
+                            modules == 1 ? "an MTP module" : fmt::format("{} MTP modules", modules), modules == 1 ? "is" : "are",
                             modules, modules == 1 ? "it" : "them"));
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
@@ -256,7 +257,7 @@ std::vector<std::string> notes(const Request& r) {
         "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "
         "out whole matrices, tensor-parallel ranks repeat each other's");
   for (const std::string& key : r.model.unknown_keys)
-    n.push_back(fmt::format("\"{}\" in {} is not understood and was not counted", key, r.model.source));
+    n.push_back(fmt::format("{} in {} is not understood and was not counted", in_quotes(key), r.model.source));
   if (r.hardware) {
     const Cluster& c = r.hardware->cluster;
     const Count together = ranks(r.layout, Group::tensor);

@@ -83,10 +83,23 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// The first `bytes` of a longer text, less half a character of UTF-8, and "...".
+std::string beginning(std::string_view text, std::size_t bytes) {
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return printable(text.substr(0, bytes)) + "...";
+}
+
+}  // namespace
+
+std::string shortened(std::string_view text, std::size_t most) {
+  return text.size() <= most ? printable(text) : beginning(text, most - 3);
+}
+
 std::string in_quotes(std::string_view text) {
-  std::size_t end = std::min<std::size_t>(text.size(), 60);
-  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // inside UTF-8
-  return "\"" + printable(text.substr(0, end)) + (end < text.size() ? "...\"" : "\"");
+  constexpr std::size_t most = 60;
+  return "\"" + (text.size() <= most ? printable(text) : beginning(text, most)) + "\"";
 }
 
 std::string shell_word(std::string_view text) {

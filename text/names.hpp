@@ -20,6 +20,10 @@ std::string spelling(std::string_view name);
 /// `text` without control characters, which a terminal would obey: '?' in place of each.
 std::string printable(std::string_view text);
 
+/// `text` without control characters and, where it has more than `most` bytes, cut to that many with "..." at its end;
+/// `most` >= 3.
+std::string shortened(std::string_view text, std::size_t most);
+
 /// `text` between double quotes for a sentence: at most about 60 bytes and without control characters, whatever it
 /// holds.
 std::string in_quotes(std::string_view text);

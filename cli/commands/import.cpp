@@ -20,15 +20,16 @@ namespace {
 void say_readings(const Document& config) {
   const std::vector<KeyReading> all = key_readings(config.value, config.where);
   std::size_t key = 0, value = 0;
-  constexpr std::size_t widest_key = 40, widest_value = 16;
+  constexpr std::size_t widest_key = 40, longest_key = 100, widest_value = 16;
   for (const KeyReading& r : all) {
     key = std::max(key, std::min(widest_key, columns_of(r.key)));
     value = std::max(value, std::min(widest_value, columns_of(r.value)));
   }
   for (const KeyReading& r : all) {
-    const std::string shown = r.value.size() > widest_value ? r.value.substr(0, widest_value - 3) + "..." : r.value;
+    const std::string shown = shortened(r.value, widest_value);
     const std::string meaning = r.why.empty() ? fmt::format("-> {}", fmt::join(r.becomes, ", ")) : "ignored: " + r.why;
-    say_raw(wrapped(flush_left(r.key, key) + "  " + flush_left(shown, value) + "  ", meaning, output_columns()));
+    say_raw(wrapped(flush_left(shortened(r.key, longest_key), key) + "  " + flush_left(shown, value) + "  ", meaning,
+                    output_columns()));
   }
 }
 

@@ -105,7 +105,7 @@ TensorGroup ModelGroups::of_modules(const CheckpointTensor& t, TensorGroup g) co
   const bool is_table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.hidden};
   const bool own = g.of_modules == Component::lm_head ? arch_.mtp.own_head : arch_.mtp.own_embedding;
   if (arch_.mtp.modules > 0 && (!is_table || own)) return g;
-  if (arch_.mtp.modules > 0) g.name = "copies of table and head in prediction layers";
+  if (arch_.mtp.modules > 0) g.name = "copies of table and head in MTP modules";
   g.of_modules = std::nullopt;
   return g;
 }

@@ -14,14 +14,14 @@ namespace llmcalc {
 struct TensorGroup {
   std::optional<Component> component;     ///< none: the tensor is beside the text model, or its name is not known
   std::optional<Component> of_modules{};  ///< of a tensor that predicts further tokens: its component in the modules
-  std::string_view name;  ///< the component's, "vision and audio", "prediction layers", "buffers" or "not recognised"
+  std::string_view name;  ///< the component's, "vision and audio", "MTP modules", "buffers" or "not recognised"
   bool parameter =
       true;  ///< false: rotary factors, a router's correction, what a quantised matrix stores besides its numbers
   bool packed = false;  ///< its numbers are packed, so that its shape does not count them
 };
 
 inline constexpr std::string_view unknown_group = "not recognised", towers_group = "vision and audio",
-                                  prediction_group = "prediction layers";
+                                  prediction_group = "MTP modules";
 
 /// The group of a tensor under the names of Hugging Face's and other checkpoints, or of GGUF. Layers from `layers` on,
 /// if there are any, predict further tokens beside the model.

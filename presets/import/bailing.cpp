@@ -23,7 +23,8 @@ Arch bailing_moe(const Config& c, const Defaults& d) {
                   .shared_experts = shared,
                   .shared_width = shared > 0 ? c.size("moe_shared_expert_intermediate_size", width) : 0,
                   .router_correction = c.flag("moe_router_enable_expert_bias", true),
-                  .layers = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers)});
+                  .layers = sparse_or(c, a, LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers),
+                                      {"first_k_dense_replace"})});
   a.mtp = modules_like_last(c, a);
   return a;
 }

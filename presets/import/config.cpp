@@ -43,7 +43,7 @@ Count Config::size(Keys keys, Count otherwise) const {
       refuse(fmt::format("\"{}\" is {} and \"{}\" is {}, but both mean the same; remove one", found,
                          object_.positive(found), key, object_.positive(key)));
   }
-  if (!found.empty()) std::erase_if(*assumed_, [&](const Assumption& a) { return is_one_of(keys, a.key); });
+  if (!found.empty()) forget(keys);
   return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
 
@@ -51,7 +51,12 @@ Count Config::first_size(Keys keys, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys)
     if (has(key) && found.empty()) found = key;  // every key is asked for, so that all count as known
+  if (!found.empty()) forget(keys);
   return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
+}
+
+void Config::forget(Keys keys) const {
+  std::erase_if(*assumed_, [&](const Assumption& a) { return is_one_of(keys, a.key); });
 }
 
 void Config::ignore(Keys keys) const {
@@ -112,12 +117,14 @@ bool names_other_layers(std::string_view key, const json::Value& v) {
 }
 
 bool sounds_like_parameters(std::string_view key) {
-  if (std::find(harmless.begin(), harmless.end(), key) != harmless.end()) return false;
+  if (is_harmless(key)) return false;
   return std::any_of(hints.begin(), hints.end(),
                      [&](std::string_view hint) { return key.find(hint) != std::string_view::npos; });
 }
 
 }  // namespace
+
+bool is_harmless(std::string_view key) { return std::find(harmless.begin(), harmless.end(), key) != harmless.end(); }
 
 bool says_nothing(const json::Value& v) {
   return v.is_null() || v == false || (v.is_number() && v == 0) || ((v.is_structured() || v.is_string()) && v.empty());
@@ -137,11 +144,22 @@ std::vector<std::string> Config::suspicious() const {
   return out;
 }
 
+namespace {
+
+/// The number that a key of `keys` says; without one, the length of the list of layers (Nemotron-H's class saves no
+/// number).
+Count layers_of(const Config& c, const Defaults& d, Keys keys) {
+  const bool said = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return c.has(key); });
+  for (const char* list : {"layers_block_type", "layer_types"})
+    if (!said && c.has(list)) return static_cast<Count>(c.texts(list).size());
+  return c.required(keys, d.layers);
+}
+
+}  // namespace
+
 Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
   Arch a;
-  a.layers = c.has("num_hidden_layers") || !c.has("layers_block_type")
-                 ? c.required(layer_keys, d.layers)
-                 : static_cast<Count>(c.texts("layers_block_type").size());
+  a.layers = layers_of(c, d, layer_keys);
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
   a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
   a.kv_heads =
@@ -225,42 +243,6 @@ Activation named_activation(const Config& c, const std::string& name) {
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers) {
   if (!reach.limited() || reach.tokens >= arch.context || layers.empty()) return;
   arch.local = {.reach = reach, .layers = layers};
-}
-
-std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::string_view type, std::string_view other,
-                                       std::string_view key, bool longer) {
-  if (!c.has(key)) return std::nullopt;
-  require_words(c, key, {other, type});
-  const std::vector<std::string> types = c.texts(key);
-  const auto given = static_cast<Count>(types.size());
-  if (given < arch.layers || (given > arch.layers && !longer))
-    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, arch.layers, types.size()));
-  LayerSet set;
-  for (Count i = 0; i < arch.layers; ++i)
-    if (types[static_cast<std::size_t>(i)] == type) set.insert(i);
-  return set;
-}
-
-void require_words(const Config& c, std::string_view key, Keys words) {
-  if (!c.has(key)) return;
-  for (const std::string& word : c.texts(key))
-    if (std::find(words.begin(), words.end(), word) == words.end())
-      c.refuse(fmt::format("\"{}\": expected {}, got \"{}\"", key, fmt::join(words, " or "), word));
-}
-
-std::optional<LayerSet> sparse_typed(const Config& c, const Arch& arch) {
-  return layers_of_type(c, arch, "sparse", "dense", "mlp_layer_types");
-}
-
-std::optional<LayerSet> marked_layers(const Config& c, const Arch& arch, std::string_view key) {
-  if (!c.has(key)) return std::nullopt;
-  const std::vector<Count> marks = c.counts(key);
-  if (static_cast<Count>(marks.size()) != arch.layers)
-    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, arch.layers, marks.size()));
-  LayerSet set;
-  for (Count i = 0; i < arch.layers; ++i)
-    if (marks[static_cast<std::size_t>(i)] != 0) set.insert(i);
-  return set;
 }
 
 LayerSet others(const LayerSet& set, Count layers) {

@@ -70,6 +70,8 @@ class Config {
   void ignore(Keys keys) const;
   /// Defaults taken for keys that the config leaves out, whether or not the model uses them.
   const std::vector<Assumption>& assumptions() const { return *assumed_; }
+  /// Takes back defaults that a list in the config stands in for.
+  void forget(Keys keys) const;
   /// Keys that nothing asked for, unless their value is null, false, 0 or empty.
   std::vector<std::string> unread() const;
   /// Those of them whose names hint at parameters.
@@ -90,6 +92,9 @@ class Config {
 
 /// The class that "architectures" names first; nothing where it names none.
 std::string named_class(const Config& c);
+
+/// Whether a key is known to have no size in any family, though its name sounds like parameters.
+bool is_harmless(std::string_view key);
 
 /// Whether a value changes nothing in any key: null, false, 0 or empty.
 bool says_nothing(const json::Value& v);
@@ -114,21 +119,6 @@ Activation activation(const Config& config, Keys keys, std::string_view otherwis
 
 /// Gives `layers` a sliding window or chunks, unless absent (0) or as long as the context.
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
-
-/// The layers whose entry in the list `key` is `type`, and not `other`; nothing if the list is absent. `longer`: the
-/// list may go on to layers beside the model.
-std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,
-                                       std::string_view other = "full_attention", std::string_view key = "layer_types",
-                                       bool longer = false);
-
-/// Refuses a word in the list `key` that is none of `words`.
-void require_words(const Config& config, std::string_view key, Keys words);
-
-/// The layers that mlp_layer_types calls sparse, and not dense: those with experts; nothing if the list is absent.
-std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
-
-/// The layers whose entry in the list of numbers `key` is not 0; nothing if the list is absent.
-std::optional<LayerSet> marked_layers(const Config& config, const Arch& arch, std::string_view key);
 
 /// The layers outside `set`.
 LayerSet others(const LayerSet& set, Count layers);

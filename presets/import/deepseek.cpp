@@ -24,22 +24,29 @@ struct ExpertDefaults {
   bool correction = false;
 };
 
-/// DeepSeek's mixture: the first first_k_dense_replace layers are dense, of the rest every moe_layer_freq-th has
-/// n_routed_experts, and n_shared_experts of the same width fused into one MLP; no biases. The load-balancing bias
-/// (topk_method noaux_tc) is a buffer. n_routed_experts null: all dense.
+/// The layers with experts: from first_k_dense_replace on every moe_layer_freq-th; or those that mlp_layer_types names,
+/// which transformers saves in place of the two.
+LayerSet deepseek_sparse_layers(const Config& c, const Arch& a, Count first_dense) {
+  const Count first = c.count("first_k_dense_replace", first_dense), step = c.size("moe_layer_freq", 1);
+  LayerSet regular;
+  for (Count i = first; i < a.layers; ++i)
+    if (i % step == 0) regular.insert(i);
+  return sparse_or(c, a, regular, {"first_k_dense_replace", "moe_layer_freq"});
+}
+
+/// DeepSeek's mixture: layers beyond the first dense ones have n_routed_experts, and n_shared_experts of the same width
+/// fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. n_routed_experts null:
+/// all dense.
 void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
-  const Count first = c.count("first_k_dense_replace", d.first_dense);
-  const Count step = c.size("moe_layer_freq", 1);
+  const LayerSet layers = deepseek_sparse_layers(c, a, d.first_dense);
   const Count width = c.size("moe_intermediate_size", d.width);
   const Count top_k = c.size({"num_experts_per_tok"}, d.top_k);
   const Count shared = c.is_null("n_shared_experts") ? 0 : c.count("n_shared_experts", d.shared);
-  const Count routed = c.is_null("n_routed_experts") ? 0 : c.size({"n_routed_experts", "num_experts"}, d.routed);
+  const Count routed =
+      c.is_null("n_routed_experts") ? 0 : c.size({"n_routed_experts", "num_experts", "num_local_experts"}, d.routed);
   const bool correction = c.text("topk_method", d.correction ? "noaux_tc" : "greedy") == "noaux_tc";
   if (routed == 0) return;
   if (top_k == 0) c.refuse("\"num_experts_per_tok\" is missing; give the number of experts per token");
-  LayerSet layers;
-  for (Count i = first; i < a.layers; ++i)
-    if (i % step == 0) layers.insert(i);
   set_experts(a, {.experts = routed,
                   .top_k = top_k,
                   .width = width,
@@ -93,7 +100,12 @@ LayerSet layers_without_indexer(const Config& c, const Arch& a) {
       if (pattern[static_cast<std::size_t>(i)] == 'S') set.insert(i);
     return set;
   }
-  const Count every = c.size("index_topk_freq", 1), offset = c.count("index_skip_topk_offset", 2);
+  const Count every = c.size("index_topk_freq", 1);
+  if (every == 1) {
+    c.ignore({"index_skip_topk_offset"});
+    return set;
+  }
+  const Count offset = c.count("index_skip_topk_offset", 2);
   for (Count i = offset; i < a.layers; ++i)
     if ((i - offset + 1) % every != 0) set.insert(i);
   return set;
@@ -101,6 +113,7 @@ LayerSet layers_without_indexer(const Config& c, const Arch& a) {
 
 /// DeepSeek sparse attention: a lightning indexer chooses the tokens that latent attention reads.
 void sparse_attention(const Config& c, Arch& a, Count heads) {
+  require_words(c, "layer_types", {"indexed_attention"});
   c.ignore({"indexer_rope_interleave"});
   a.indexer = {.kind = IndexerKind::lightning,
                .heads = c.size("index_n_heads", heads),
@@ -128,9 +141,6 @@ Arch glm_moe_dsa(const Config& c, const Defaults& d) {
   a.mtp = modules_like_last(c, a);
   sparse_attention(c, a, 32);
   deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
-  const auto sparse = layers_of_type(c, a, "sparse", "dense", "mlp_layer_types", true);
-  if (sparse && *sparse != a.moe.layers)
-    c.refuse("\"mlp_layer_types\" and \"first_k_dense_replace\" name other layers; make them agree");
   return a;
 }
 
@@ -211,43 +221,61 @@ Arch dots1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The layers in the list `key`, which counts from 1.
-LayerSet layers_from_one(const Config& c, const Arch& a, std::string_view key) {
-  LayerSet set;
-  for (const Count i : c.counts(key))
-    if (i >= 1 && i <= a.layers) set.insert(i - 1);
-  return set;
+/// The layers with KDA: kda_layers, which count from 1; or those that layer_types names (hf); else all but every
+/// fourth.
+LayerSet kda_layers(const Config& c, const Config& linear, const Arch& a) {
+  const LayerSet usual = others(LayerSet::every(3, 4, a.layers), a.layers);
+  return said_layers(c, {{"kda_layers", listed_layers(linear, a, "kda_layers", 1)},
+                         {"layer_types", layers_of_type(c, a, "linear_attention")}})
+      .value_or(usual);
 }
 
-/// hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py: KDA in kda_layers, which count from 1, latent attention
-/// without rotation in the others; DeepSeek-V3's mixture under other names. hub moonshotai/Kimi-K3,
+/// Sizes under the names of linear_attn_config (hub), or of the config itself (hf).
+Recurrent kimi_delta(const Config& linear, const char* heads_key, const char* width_key, const char* taps_key) {
+  const Count heads = linear.size(heads_key, 32), width = linear.size(width_key, 128);
+  return {.kind = RecurrentKind::kimi_delta,
+          .heads = heads,
+          .head_dim = width,
+          .key_heads = heads,
+          .key_dim = width,
+          .taps = linear.size(taps_key, 4),
+          .rank = width,
+          .full_rank_gate = linear.flag("use_full_rank_gate", false),
+          .chunk = 64};
+}
+
+void kimi_mixers(const Config& c, Arch& a) {
+  const bool hub = c.has("linear_attn_config");
+  if (!hub && !c.has("layer_types"))
+    c.refuse("\"linear_attn_config\" and \"layer_types\" are missing; one of them says which layers have KDA");
+  if (hub) c.ignore({"linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim"});  // the object comes first
+  const Config linear = hub ? c.object("linear_attn_config") : c;
+  LayerMixer kda;
+  kda.attention = AttentionKind::none;
+  kda.recurrent = hub ? kimi_delta(linear, "num_heads", "head_dim", "short_conv_kernel_size")
+                      : kimi_delta(c, "linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim");
+  kda.layers = kda_layers(c, linear, a);
+  set_mixer(a, kda);
+}
+
+/// hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py; hf kimi_linear/: KDA, and latent attention without
+/// rotation in the other layers; DeepSeek-V3's mixture under other names. hub moonshotai/Kimi-K3,
 /// modeling_kimi_linear.py: besides, gates on latent attention, experts in a latent width, and residual streams that
 /// are mixed.
 Arch kimi_linear(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
+  a.context = c.first_size({"model_max_length", "max_position_embeddings"}, a.context);
+  if (c.has("dense_ffn_hidden")) a.mlp_width = c.size("dense_ffn_hidden", a.mlp_width);
   latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
   if (c.flag("mla_use_nope", true)) a.position = Position::none;
   if (c.flag("mla_use_output_gate", false)) a.attention_gate = AttentionGate::per_channel;
-  if (c.has("attn_res_block_size")) a.residual_block = c.size("attn_res_block_size", 12);
-  c.ignore({"head_dim", "num_expert_group", "moe_layer_freq", "moe_router_activation_func"});
-  if (!c.has("linear_attn_config")) c.refuse("\"linear_attn_config\" is missing; it says which layers have KDA");
-  const Config linear = c.object("linear_attn_config");
-  const Count heads = linear.size("num_heads", 32), width = linear.size("head_dim", 128);
-  LayerMixer kda;
-  kda.attention = AttentionKind::none;
-  kda.recurrent = {.kind = RecurrentKind::kimi_delta,
-                   .heads = heads,
-                   .head_dim = width,
-                   .key_heads = heads,
-                   .key_dim = width,
-                   .taps = linear.size("short_conv_kernel_size", 4),
-                   .rank = width,
-                   .full_rank_gate = linear.flag("use_full_rank_gate", false),
-                   .chunk = 64};
-  kda.layers = layers_from_one(linear, a, "kda_layers");
-  set_mixer(a, kda);
-  const Count shared = c.count("num_shared_experts", 1), expert = c.size("moe_intermediate_size", 1024);
-  set_experts(a, {.experts = c.size("num_experts", 256),
+  a.residual_block = c.count("attn_res_block_size", 0);
+  c.ignore({"head_dim", "qk_head_dim", "num_expert_group", "moe_layer_freq", "moe_router_activation_func"});
+  kimi_mixers(c, a);
+  const Count shared = c.count(c.has("n_shared_experts") ? "n_shared_experts" : "num_shared_experts", 1);
+  const Count expert = c.size("moe_intermediate_size", 1024);
+  const LayerSet from = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers);
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 256),
                   .top_k = c.size({"num_experts_per_token", "num_experts_per_tok"}, 8),
                   .width = expert,
                   .latent_width = c.has("routed_expert_hidden_size") ? c.size("routed_expert_hidden_size", 0) : 0,
@@ -255,7 +283,7 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
                   .shared_experts = shared,
                   .shared_width = shared > 0 ? expert : 0,
                   .router_correction = true,
-                  .layers = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers)});
+                  .layers = sparse_or(c, a, from, {"first_k_dense_replace"})});
   return a;
 }
 
@@ -266,7 +294,7 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
 /// table of its own.
 Arch longcat_flash(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d, {"num_layers"});
-  if (c.count("num_hidden_layers", 2 * a.layers) != 2 * a.layers)
+  if (c.has("num_hidden_layers") && c.count("num_hidden_layers", 0) != 2 * a.layers)
     c.refuse("\"num_hidden_layers\" must be twice \"num_layers\": it counts both halves of every layer");
   if (c.text("zero_expert_type", "identity") != "identity")
     c.refuse("\"zero_expert_type\" must be \"identity\"; other experts without weights are not known");

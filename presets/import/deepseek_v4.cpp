@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "presets/import/families.hpp"
 
@@ -8,18 +10,57 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Tokens of a pooled key in every layer: compress_ratios, whose further entries are those of multi-token prediction;
-/// else 128 in the first two layers, and then 128 and 4 in turn.
-std::vector<Count> ratios(const Config& c, const Arch& a) {
-  std::vector<Count> all;
-  if (c.has("compress_ratios")) {
-    all = c.counts("compress_ratios");
-    if (static_cast<Count>(all.size()) < a.layers)
-      c.refuse(fmt::format("\"compress_ratios\": expected one entry per layer ({}), got {}", a.layers, all.size()));
-  }
-  for (Count i = static_cast<Count>(all.size()); i < a.layers; ++i) all.push_back(i >= 2 && i % 2 == 1 ? 4 : 128);
+/// compress_ratios, whose further entries are those of multi-token prediction.
+std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) {
+  if (!c.has("compress_ratios")) return std::nullopt;
+  std::vector<Count> all = c.counts("compress_ratios");
+  if (static_cast<Count>(all.size()) < a.layers)
+    c.refuse(fmt::format("\"compress_ratios\": expected one entry per layer ({}), got {}", a.layers, all.size()));
   all.resize(static_cast<std::size_t>(a.layers));
+  for (const Count ratio : all)
+    if (ratio != 0 && ratio != 4 && ratio != 128)
+      c.refuse(fmt::format("\"compress_ratios\": expected 0, 4 or 128, got {}", ratio));
   return all;
+}
+
+/// Refuses other rates than those of the two kinds of compressed layers.
+void require_rates(const Config& c) {
+  if (!c.has("compress_rates")) return;
+  const Config rates = c.object("compress_rates");
+  if (rates.size("compressed_sparse_attention", 4) != 4 || rates.size("heavily_compressed_attention", 128) != 128)
+    rates.refuse("expected 4 for \"compressed_sparse_attention\" and 128 for \"heavily_compressed_attention\"");
+}
+
+/// The same from the words of layer_types (hf).
+std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
+  require_rates(c);
+  const auto words = layer_words(
+      c, a, "layer_types", {"sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"}, true);
+  if (!words) return std::nullopt;
+  std::vector<Count> all;
+  for (const std::string& word : *words)
+    all.push_back(word == "sliding_attention" ? 0 : word == "compressed_sparse_attention" ? 4 : 128);
+  return all;
+}
+
+/// Tokens of a pooled key in every layer; without a key 128 in the first two layers, and then 128 and 4 in turn.
+std::vector<Count> ratios(const Config& c, const Arch& a) {
+  const auto listed = listed_ratios(c, a), typed = typed_ratios(c, a);
+  if (listed && typed && *listed != *typed)
+    c.refuse("\"compress_ratios\" and \"layer_types\" say other layers; make them agree");
+  if (listed) return *listed;
+  if (typed) return *typed;
+  std::vector<Count> all;
+  for (Count i = 0; i < a.layers; ++i) all.push_back(i >= 2 && i % 2 == 1 ? 4 : 128);
+  return all;
+}
+
+/// Numbers of a head that rotate: qk_rope_head_dim, in whose place transformers saves their share.
+Count rotated(const Config& c, const Arch& a) {
+  if (c.has("qk_rope_head_dim") || !c.has("partial_rotary_factor")) return c.count("qk_rope_head_dim", 64);
+  const double share = c.number("partial_rotary_factor", 0.125);
+  if (!(share >= 0 && share <= 1)) c.refuse("\"partial_rotary_factor\": expected a number from 0 to 1");
+  return static_cast<Count>(static_cast<double>(a.head_dim) * share);
 }
 
 /// The mixer of the layers that pool `ratio` tokens: overlapping, and chosen by an indexer, where they are 4.
@@ -39,7 +80,7 @@ void compressed_attention(const Config& c, Arch& a) {
   base.attention = AttentionKind::compressed;
   base.kv_heads = 1;
   base.attention_sinks = true;
-  base.latent = {.q_rank = c.size("q_lora_rank", 1024), .rope_dim = c.count("qk_rope_head_dim", 64)};
+  base.latent = {.q_rank = c.size("q_lora_rank", 1024), .rope_dim = rotated(c, a)};
   base.compressed = {.out_groups = c.size("o_groups", 8), .out_rank = c.size("o_lora_rank", 1024)};
   const std::vector<Count> all = ratios(c, a);
   const Count window = c.size("sliding_window", 128);
@@ -57,19 +98,23 @@ void compressed_attention(const Config& c, Arch& a) {
     else if (!m.layers.empty())
       a.mixers.push(m);
   }
-  for (const Count ratio : all)
-    if (ratio != 0 && ratio != 4 && ratio != 128)
-      c.refuse(fmt::format("\"compress_ratios\": expected 0, 4 or 128, got {}", ratio));
   set_reach(a, reach, own);
 }
 
-/// hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock: a layer under the last ratio of compress_ratios, 0,
-/// which is behind those of the layers; projections of the token's embedding and of every residual stream, a norm and
-/// weights of the streams before the head of its own; table and head are the model's.
+/// Whether compress_ratios goes on behind the layers with a 0, as it does where there are modules for further tokens.
+bool ends_in_window(const Config& c, const Arch& a) {
+  if (!c.has("compress_ratios")) return true;  // transformers saves no entries for modules
+  const std::vector<Count> all = c.counts("compress_ratios");
+  return std::ssize(all) > a.layers && all.back() == 0;
+}
+
+/// hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock: a layer that pools nothing; projections of the
+/// token's embedding and of every residual stream, a norm and weights of the streams before the head of its own; table
+/// and head are the model's.
 void set_modules(const Config& c, Arch& a) {
-  const std::vector<Count> all = c.has("compress_ratios") ? c.counts("compress_ratios") : std::vector<Count>();
-  const auto first = std::find(all.begin(), all.begin() + std::min<std::ptrdiff_t>(std::ssize(all), a.layers), 0);
-  if (std::ssize(all) <= a.layers || all.back() != 0 || first - all.begin() >= a.layers) return;
+  const std::vector<Count> all = ratios(c, a);
+  const auto first = std::find(all.begin(), all.end(), 0);
+  if (first == all.end() || !ends_in_window(c, a)) return;
   a.mtp = modules_like_last(c, a);
   if (a.mtp.modules > 0) a.mtp.mixer_of = first - all.begin();
 }
@@ -80,11 +125,12 @@ void set_modules(const Config& c, Arch& a) {
 Arch deepseek_v4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "hc_eps", "hc_sinkhorn_iters", "num_hash_layers", "swiglu_limit", "compress_rope_theta",
-            "expert_dtype"});
+            "expert_dtype", "mlp_bias"});
+  require_words(c, "mlp_layer_types", {"hash_moe", "moe"});
   compressed_attention(c, a);
   a.streams = c.size("hc_mult", 4);
   const Count width = c.size("moe_intermediate_size", 2048), shared = c.count("n_shared_experts", 1);
-  set_experts(a, {.experts = c.size("n_routed_experts", 256),
+  set_experts(a, {.experts = c.size({"n_routed_experts", "num_local_experts"}, 256),
                   .top_k = c.size("num_experts_per_tok", 6),
                   .width = width,
                   .shared_experts = shared,

@@ -188,6 +188,7 @@ Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   const Count encoder = a.layers, decoder_layers = c.size("num_decoder_layers", encoder);
   const bool alone = names_encoder_alone(c);
   if (!alone) a.layers = add(encoder, decoder_layers);
+  if (!c.flag("scale_decoder_outputs", true)) a.tied_head = false;  // hf saves "tied" for T5 1.1, whose head is its own
   require_layers(c, a.layers);
   const std::string mlp = c.text("feed_forward_proj", usual_mlp);
   const bool gated = mlp.starts_with("gated-");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "presets/import/config.hpp"
+#include "presets/import/layer_lists.hpp"
 
 namespace llmcalc::import {
 

@@ -10,6 +10,7 @@
 
 #include "presets/arch_check.hpp"
 #include "presets/import/families.hpp"
+#include "presets/import/foreign_class.hpp"
 #include "presets/import/numerics.hpp"
 #include "presets/import/quantization.hpp"
 #include "presets/import/vision.hpp"
@@ -141,11 +142,16 @@ std::string model_name(const Config& c, const std::string& where) {
 }
 
 /// Whether a default is a choice of the family that shows in the model: not one that follows from sizes that the config
-/// states (4 x hidden, as many as heads), nor one of a part that this model does not have.
-bool matters(const import::Assumption& assumed, const Arch& a) {
-  static constexpr std::array<std::string_view, 7> following = {
-      "n_inner",         "ffn_hidden_size",       "num_kv_heads", "kv_n_heads", "num_ln_in_parallel_attn",
-      "widening_factor", "no_rope_layer_interval"};
+/// states (4 x hidden, as many as heads), nor one in whose place a list says which layers, nor one of a part that this
+/// model does not have.
+bool matters(const Config& c, const import::Assumption& assumed, const Arch& a) {
+  static constexpr std::array<std::string_view, 11> following = {
+      "n_inner",         "ffn_hidden_size",         "num_kv_heads",           "kv_n_heads",
+      "widening_factor", "no_rope_layer_interval",  "swa_head_dim",           "num_ln_in_parallel_attn",
+      "swa_v_head_dim",  "swa_num_key_value_heads", "swa_num_attention_heads"};
+  static constexpr std::array<std::string_view, 3> listed = {"sliding_window_pattern", "full_attention_interval",
+                                                             "global_attn_every_n_layers"};
+  if (c.has("layer_types") && std::find(listed.begin(), listed.end(), assumed.key) != listed.end()) return false;
   if (assumed.key == "head_dim") return a.attention == AttentionKind::grouped;
   if (assumed.key.find("window") != std::string::npos || assumed.key == "attention_chunk_size")
     return a.local.reach.limited();
@@ -155,7 +161,7 @@ bool matters(const import::Assumption& assumed, const Arch& a) {
 std::string defaults_taken(const Config& c, const Arch& a) {
   std::string out;
   for (const import::Assumption& assumed : c.assumptions())
-    if (matters(assumed, a)) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", assumed.key, assumed.value);
+    if (matters(c, assumed, a)) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", assumed.key, assumed.value);
   return out;
 }
 
@@ -184,10 +190,10 @@ void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes
 void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes) {
   const import::UncountedModules u = import::uncounted_modules(c, a);
   if (u.modules == 0) return;
-  notes.push_back(
-      fmt::format("{}{} beside the model {} not counted{}", counted(u.modules, "multi-token-prediction layer"),
-                  u.parameters > 0 ? fmt::format(" of {} parameters", u.parameters) : "", u.modules == 1 ? "is" : "are",
-                  u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
+  notes.push_back(fmt::format("{}{} beside the model {} not counted{}", counted(u.modules, "MTP module"),
+                              u.parameters > 0 ? fmt::format(" of {} parameters", u.parameters) : "",
+                              u.modules == 1 ? "is" : "are",
+                              u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
 }
 
 /// Notes on parts that are not counted, and on defaults of the family that were used.
@@ -235,26 +241,21 @@ void take_class(ModelCard& card, const Config& c) {
                                        import::named_class(c)));
 }
 
-/// EAGLE's drafts have a target's model_type, and layers of other shapes.
-void refuse_draft(const Config& c) {
-  const std::string name = import::named_class(c);
-  if (name.find("Eagle") != std::string::npos)
-    c.refuse(name + " drafts for another model, whose states it reads, and is not counted; give that model");
-}
-
 ModelCard import_text(const Config& c) {
-  refuse_draft(c);
+  import::refuse_draft(c);
   const std::string type = c.text("model_type", "");
   const Family* family = family_called(type);
   if (family == nullptr) refuse_type(c, type);
   ModelCard card;
   card.family = type;
   card.arch = arch_of(*family, c);
+  import::refuse_unread_lists(c, card.arch);
   const bool encoder_alone = card.arch.is_encoder() && import::names_encoder_alone(c);
   if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder() && !encoder_alone)
     c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch);
+  if (std::string note = import::foreign_class(c); !note.empty()) card.caveats.push_back(std::move(note));
   card.renumbered = layers_left_out(c, card.arch) > 0;
   take_class(card, c);
   card.unknown_keys = c.suspicious();
@@ -287,11 +288,21 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
+/// The keys of both that nothing asked for.
+void take_unread(ModelCard& card, const Config& whole, const Config& text) {
+  card.unread_keys = whole.unread();
+  if (&whole == &text) return;
+  std::string path;
+  for (const std::string& key : text_keys(whole)) path += key + ".";
+  for (const std::string& key : text.unread()) card.unread_keys.push_back(path + key);
+}
+
 /// `text`: the part of `whole` that describes the text model, or `whole` itself.
 void take_parts(ModelCard& card, const Config& whole, const Config& text) {
   card = import_text(text);
   take_weights(card, whole, text);
   take_towers(card, whole, text);
+  take_unread(card, whole, text);
 }
 
 }  // namespace

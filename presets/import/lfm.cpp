@@ -8,12 +8,8 @@ namespace {
 
 /// Layers with attention: those that layer_types names, or full_attn_idxs.
 LayerSet attention_layers(const Config& c, const Arch& a) {
-  if (const auto typed = layers_of_type(c, a, "full_attention", "conv")) return *typed;
-  if (!c.has("full_attn_idxs")) return LayerSet::all(a.layers);
-  LayerSet set;
-  for (const Count i : c.counts("full_attn_idxs"))
-    if (i < a.layers) set.insert(i);
-  return set;
+  const auto listed = listed_layers(c, a, "full_attn_idxs");
+  return layers_of_type(c, a, "full_attention", "conv").value_or(listed.value_or(LayerSet::all(a.layers)));
 }
 
 /// hf lfm2_moe/modeling_lfm2_moe.py without its experts: attention with RMSNorms of the head width on q and k in some
@@ -57,7 +53,8 @@ Arch lfm2_moe(const Config& c, const Defaults& d) {
                   .top_k = c.size("num_experts_per_tok", 4),
                   .width = c.size("moe_intermediate_size", 1792),
                   .router_correction = c.flag("use_expert_bias", true),
-                  .layers = LayerSet::every(c.count("num_dense_layers", 2), 1, a.layers)});
+                  .layers = sparse_or(c, a, LayerSet::every(c.count("num_dense_layers", 2), 1, a.layers),
+                                      {"num_dense_layers"})});
   return a;
 }
 

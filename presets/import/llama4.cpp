@@ -20,11 +20,9 @@ LayerSet rope_layers(const Config& c, const Arch& a) {
 /// moe_layers, or every interleave_moe_layer_step-th layer; none where that is 0 (Llama Guard 4).
 LayerSet expert_layers(const Config& c, const Arch& a) {
   const Count step = c.count("interleave_moe_layer_step", 1);
-  if (!c.has("moe_layers")) return step == 0 ? LayerSet() : LayerSet::every(step - 1, step, a.layers);
-  LayerSet set;
-  for (const Count i : c.counts("moe_layers"))
-    if (i < a.layers) set.insert(i);
-  return set;
+  const LayerSet regular = step == 0 ? LayerSet() : LayerSet::every(step - 1, step, a.layers);
+  const LayerSet listed = listed_layers(c, a, "moe_layers").value_or(regular);
+  return sparse_or(c, a, listed, {"moe_layers", "interleave_moe_layer_step"});
 }
 
 /// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and

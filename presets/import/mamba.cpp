@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "presets/import/families.hpp"
 
 namespace llmcalc::import {
@@ -21,6 +25,7 @@ Count state_bytes(const Config& c) { return c.text("mamba_ssm_cache_dtype", "flo
 Arch mamba(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
+  require_words(c, "layer_types", {"linear_attention"});
   c.ignore({"rms_norm", "fused_add_norm"});  // kernels of norms that every file has
   const Count expanded = mul(c.size("expand", 2), a.hidden), width = c.size({"intermediate_size", "d_inner"}, expanded);
   const json::Value* rank = c.find("time_step_rank");
@@ -67,6 +72,7 @@ Recurrent plain_mamba2(const Config& c, const PlainMamba2& own) {
 Arch mamba2(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
+  require_words(c, "layer_types", {"linear_attention"});
   c.ignore({"rms_norm", "intermediate_size", "norm_before_gate", "time_step_rank"});
   a.attention = AttentionKind::none;
   a.recurrent = plain_mamba2(c, {.heads = "num_heads", .head_dim = "head_dim", .state = "state_size", .chunk = 256});
@@ -109,6 +115,13 @@ Recurrent mamba2_mixer(const Config& c, Count hidden, bool norm, Count inner = 0
           .state_bytes = state_bytes(c)};
 }
 
+/// The layers with Mamba that layer_types names; nothing where the config has no such list. Some classes call the list
+/// layers_block_type.
+std::optional<LayerSet> mamba_typed(const Config& c, const Arch& a) {
+  return said_layers(c, {{"layer_types", layers_of_type(c, a, "mamba", "attention")},
+                         {"layers_block_type", layers_of_type(c, a, "mamba", "attention", "layers_block_type")}});
+}
+
 /// hf granitemoehybrid/modeling_granitemoehybrid.py: every layer is a mixer, Mamba-2 or attention, and a gated MLP of
 /// shared_intermediate_size, beside num_local_experts experts where there are any. Rotation only where
 /// position_embedding_type says so; tied by default.
@@ -120,8 +133,9 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   a.position = c.text("position_embedding_type", "nope") == "rope" ? Position::rope : Position::none;
   LayerMixer m;
   m.attention = AttentionKind::none;
-  m.layers = layers_of_type(c, a, "mamba", "attention").value_or(LayerSet::all(a.layers));
+  m.layers = mamba_typed(c, a).value_or(LayerSet::all(a.layers));
   if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
+  c.ignore({"mamba_conv_bias", "mamba_proj_bias"});  // stated where no layer has Mamba, too
   set_mixer(a, m);
   const Count experts = c.count("num_local_experts", 8), width = a.mlp_width;
   a.mlp_width = c.size("shared_intermediate_size", 1024);
@@ -152,9 +166,23 @@ LayerSet one_in(const Config& c, const Arch& a, std::string_view period, Count u
   return LayerSet::every(from, step, a.layers);
 }
 
+/// The layers of Jamba with Mamba: those that a list names, else all but one of attn_layer_period.
+LayerSet jamba_mamba(const Config& c, const Arch& a) {
+  const LayerSet periodic = others(one_in(c, a, "attn_layer_period", 8, "attn_layer_offset", 4), a.layers);
+  return listed_or(c, {c.has("layer_types") ? "layer_types" : "layers_block_type", mamba_typed(c, a)}, periodic,
+                   {"attn_layer_period", "attn_layer_offset"});
+}
+
+/// The layers of Jamba with experts, by the same rule.
+LayerSet jamba_experts(const Config& c, const Arch& a) {
+  const LayerSet periodic = one_in(c, a, "expert_layer_period", 2, "expert_layer_offset", 1);
+  return sparse_or(c, a, periodic, {"expert_layer_period", "expert_layer_offset"});
+}
+
 /// hf jamba/modeling_jamba.py: every layer is a mixer, attention without rotation in one of attn_layer_period layers
 /// and Mamba-1 with RMSNorms of the step's low rank, of B and of C in the others, and a gated MLP; in one of
-/// expert_layer_period layers num_experts of them behind a router without bias. A window has no effect there.
+/// expert_layer_period layers num_experts of them behind a router without bias. Lists may name these layers
+/// (layer_types, mlp_layer_types). A window has no effect there.
 Arch jamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   refuse_bias(c, {"mamba_proj_bias"});
@@ -163,7 +191,7 @@ Arch jamba(const Config& c, const Defaults& d) {
   const Count channels = mul(c.size("mamba_expand", 2), a.hidden);
   LayerMixer m;
   m.attention = AttentionKind::none;
-  m.layers = others(one_in(c, a, "attn_layer_period", 8, "attn_layer_offset", 4), a.layers);
+  m.layers = jamba_mamba(c, a);
   m.recurrent = {.kind = RecurrentKind::mamba,
                  .heads = channels,
                  .head_dim = 1,
@@ -175,27 +203,26 @@ Arch jamba(const Config& c, const Defaults& d) {
                  .inner_norms = c.flag("mamba_inner_layernorms", true),
                  .state_bytes = state_bytes(c)};
   set_mixer(a, m);
-  const LayerSet sparse = one_in(c, a, "expert_layer_period", 2, "expert_layer_offset", 1);
-  const Count experts = c.size("num_experts", 16), top_k = c.size("num_experts_per_tok", 2);
+  const LayerSet sparse = jamba_experts(c, a);
+  const Count experts = c.size({"num_experts", "num_local_experts"}, 16), top_k = c.size("num_experts_per_tok", 2);
   if (experts > 1) set_experts(a, {.experts = experts, .top_k = top_k, .width = a.mlp_width, .layers = sparse});
   return a;
 }
 
-/// hf bamba/modeling_bamba.py: every layer is a mixer, attention in attn_layer_indices (counted from 0; absent: none)
-/// and Mamba-2 in the others, and a gated MLP. Half of each head is rotated. `attention_bias` on q, k, v and o,
-/// `mlp_bias` on the MLP.
+/// hf bamba/modeling_bamba.py: every layer is a mixer, attention in attn_layer_indices (counted from 0) or where
+/// layer_types says so, else in none, and Mamba-2 in the others, and a gated MLP. Half of each head is rotated.
+/// `attention_bias` on q, k, v and o, `mlp_bias` on the MLP.
 Arch bamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "attn_rotary_emb", "partial_rotary_factor"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
-  LayerSet attention;
-  if (c.has("attn_layer_indices"))
-    for (const Count i : c.counts("attn_layer_indices"))
-      if (i < a.layers) attention.insert(i);
+  std::optional<LayerSet> listed = listed_layers(c, a, "attn_layer_indices");
+  if (listed) listed = others(*listed, a.layers);
   LayerMixer m;
   m.attention = AttentionKind::none;
-  m.layers = others(attention, a.layers);
+  m.layers = said_layers(c, {{"attn_layer_indices", listed}, {"layer_types", mamba_typed(c, a)}})
+                 .value_or(LayerSet::all(a.layers));
   if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
   set_mixer(a, m);
   return a;
@@ -207,48 +234,64 @@ Arch falcon_h1(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "mamba_d_ssm", "mamba_use_mlp", "mamba_norm_before_gate", "attn_layer_indices"});
   refuse_bias(c, {"projectors_bias"});
+  require_words(c, "layer_types", {"hybrid"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
   a.recurrent = mamba2_mixer(c, a.hidden, c.flag("mamba_rms_norm", false), 1024);
   return a;
 }
 
-/// What the letters of hybrid_override_pattern, or the words of layers_block_type, make of the layers.
+/// What Nemotron-H's layers are, in order, in the words of transformers: from the letters of `pattern`, or the list
+/// `words` (which it saves; attribute_map lets layer_types stand for layers_block_type). Nothing where the config has
+/// neither.
+std::optional<std::vector<std::string>> nemotron_words(const Config& c, const char* pattern, Keys words) {
+  for (const std::string_view key : words)
+    if (c.has(key)) {
+      require_words(c, key, {"mamba", "attention", "mlp", "moe"});
+      return todays_words(c.texts(key));
+    }
+  if (!c.has(pattern)) return std::nullopt;
+  std::vector<std::string> all;
+  for (const char letter : c.text(pattern, "")) {
+    const std::string_view word = letter == 'M'   ? "linear_attention"
+                                  : letter == '*' ? "full_attention"
+                                  : letter == '-' ? "mlp"
+                                  : letter == 'E' ? "moe"
+                                                  : "";
+    if (word.empty()) c.refuse(fmt::format("\"{}\": expected letters M, *, - and E, got \"{}\"", pattern, letter));
+    all.emplace_back(word);
+  }
+  return all;
+}
+
 struct NemotronLayers {
   LayerSet mamba, attention, dense, experts;
 };
 NemotronLayers nemotron_layers(const Config& c, const Arch& a) {
+  const auto words = nemotron_words(c, "hybrid_override_pattern", {"layers_block_type", "layer_types"})
+                         .value_or(std::vector<std::string>());
+  if (std::ssize(words) != a.layers)
+    c.refuse(
+        fmt::format("\"hybrid_override_pattern\" or \"layers_block_type\": expected one entry per layer ({}), got {}",
+                    a.layers, words.size()));
   NemotronLayers n;
-  const bool words = c.has("layers_block_type");
-  const std::vector<std::string> types = words ? c.texts("layers_block_type") : std::vector<std::string>();
-  const std::string pattern = c.text("hybrid_override_pattern", "");
-  const std::size_t given = words ? types.size() : pattern.size();
-  if (static_cast<Count>(given) != a.layers)
-    c.refuse("\"hybrid_override_pattern\" or \"layers_block_type\": expected one entry per layer (" +
-             std::to_string(a.layers) + "), got " + std::to_string(given));
   for (Count i = 0; i < a.layers; ++i) {
-    const std::string one = words ? types[static_cast<std::size_t>(i)] : pattern.substr(static_cast<std::size_t>(i), 1);
-    if (one == "M" || one == "mamba")
-      n.mamba.insert(i);
-    else if (one == "*" || one == "attention")
-      n.attention.insert(i);
-    else if (one == "-" || one == "mlp")
-      n.dense.insert(i);
-    else if (one == "E" || one == "moe")
-      n.experts.insert(i);
-    else
-      c.refuse("layer " + std::to_string(i) + " is \"" + one + "\"; expected M, *, - or E");
+    const std::string& word = words[static_cast<std::size_t>(i)];
+    LayerSet& set = word == "linear_attention" ? n.mamba
+                    : word == "full_attention" ? n.attention
+                    : word == "mlp"            ? n.dense
+                                               : n.experts;
+    set.insert(i);
   }
   return n;
 }
 
 /// Modules of two of the model's layers, attention and experts, which are one layer with both.
 Mtp nemotron_modules(const Config& c, const Arch& a, const NemotronLayers& n) {
-  const std::vector<std::string> words{"attention", "moe"};
-  const bool known = c.has("mtp_layers_block_type") ? c.texts("mtp_layers_block_type") == words
-                                                    : c.text("mtp_hybrid_override_pattern", "*E") == "*E";
+  const std::vector<std::string> usual{"full_attention", "moe"};
+  const auto words = nemotron_words(c, "mtp_hybrid_override_pattern", {"mtp_layers_block_type"});
   Mtp m = modules_like_last(c, a);
-  if (m.modules == 0 || !known || n.attention.empty()) return {};
+  if (m.modules == 0 || words.value_or(usual) != usual || n.attention.empty()) return {};
   m.mixer_of = n.attention.first();
   m.mlp_of = n.experts.first();
   return m;
@@ -285,7 +328,7 @@ Arch nemotron_h(const Config& c, const Defaults& d) {
   if (!without.empty()) a.mlps.push({.width = 0, .layers = without});
   if (n.experts.empty()) return a;
   const Count shared = c.count("n_shared_experts", 1);
-  set_experts(a, {.experts = c.size("n_routed_experts", 8),
+  set_experts(a, {.experts = c.size({"n_routed_experts", "num_local_experts"}, 8),
                   .top_k = c.size("num_experts_per_tok", 2),
                   .width = c.size("moe_intermediate_size", 7688),
                   .latent_width = c.is_null("moe_latent_size") ? 0 : c.count("moe_latent_size", 0),

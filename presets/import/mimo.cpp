@@ -27,10 +27,21 @@ Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
   return m;
 }
 
-/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py. Layers marked 1 in hybrid_layer_pattern have a window and
-/// heads of their own (swa_*) with a sink each; values are narrower than keys (v_head_dim). Experts where
-/// moe_layer_freq is 1, with a load-balancing bias that is a buffer; no biases elsewhere. Three modules for further
-/// tokens, of which no key speaks, have window attention and the dense MLP.
+/// The layers with a window: 1 in hybrid_layer_pattern or "sliding_attention" in layer_types; without either, all but
+/// the first and every sixth.
+LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
+  LayerSet full = LayerSet::every(5, 6, a.layers);
+  full.insert(0);
+  return said_layers(c, {{"hybrid_layer_pattern", marked_layers(c, a, "hybrid_layer_pattern")},
+                         {"layer_types", layers_of_type(c, a, "sliding_attention")}})
+      .value_or(others(full, a.layers));
+}
+
+/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py; hf mimo_v2_flash/. Window layers have heads of their own
+/// (swa_*, else twice the KV heads) with a sink each; values are narrower than keys (v_head_dim). Experts where
+/// moe_layer_freq is 1 or mlp_layer_types says sparse, else in all layers but the first, with a load-balancing bias
+/// that is a buffer; no biases elsewhere. Three modules for further tokens, of which no key speaks, have window
+/// attention and the dense MLP.
 Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
   Arch a = base_arch(c, d);
   a.value_dim = c.size("v_head_dim", a.head_dim);
@@ -40,22 +51,24 @@ Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
   LayerMixer window;
   static_cast<Mixer&>(window) = a;
   window.heads = c.size("swa_num_attention_heads", a.heads);
-  window.kv_heads = c.size("swa_num_key_value_heads", a.kv_heads);
+  window.kv_heads = c.size("swa_num_key_value_heads", mul(2, a.kv_heads));
   window.head_dim = c.size("swa_head_dim", a.head_dim);
   window.value_dim = c.size("swa_v_head_dim", a.value_dim);
   window.attention_sinks = c.flag("add_swa_attention_sink_bias", true);
   window.reach.tokens = c.size({"sliding_window", "sliding_window_size"}, 128);
-  window.layers = marked_layers(c, a, "hybrid_layer_pattern").value_or(LayerSet());
+  window.layers = mimo_v2_windows(c, a);
   set_mixer(a, window);
   const Count shared = c.is_null("n_shared_experts") ? 0 : c.count("n_shared_experts", 0);
   const Count width = c.size("moe_intermediate_size", 2048);
-  set_experts(a, {.experts = c.size("n_routed_experts", 256),
+  const auto sparse = said_layers(
+      c, {{"moe_layer_freq", marked_layers(c, a, "moe_layer_freq")}, {"mlp_layer_types", sparse_typed(c, a)}});
+  set_experts(a, {.experts = c.size({"n_routed_experts", "num_local_experts"}, 256),
                   .top_k = c.size("num_experts_per_tok", 8),
                   .width = width,
                   .shared_experts = shared,
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = c.text("topk_method", "noaux_tc") == "noaux_tc",
-                  .layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::every(1, 1, a.layers))});
+                  .layers = sparse.value_or(LayerSet::every(1, 1, a.layers))});
   a.mtp = modules_of_layers(c, a, modules);
   return a;
 }
@@ -68,26 +81,10 @@ Arch mimo_v2(const Config& c, const Defaults& d) {
   return mimo_v2_layers(c, d, 0);
 }
 
-/// The layers in a list, which may be a text like "3,4,5".
-LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
-  LayerSet set;
-  if (const json::Value* list = c.find(key); list != nullptr && list->is_array()) {
-    for (const Count layer : c.counts(key))
-      if (layer < a.layers) set.insert(layer);
-    return set;
-  }
-  const std::string text = c.text(key, "");
-  for (std::size_t from = 0; from < text.size();) {
-    std::size_t end = text.find(',', from);
-    if (end == std::string::npos) end = text.size();
-    const std::string word = text.substr(from, end - from);
-    if (word.empty() || word.size() > 6 || word.find_first_not_of("0123456789 ") != std::string::npos)
-      c.refuse("\"" + std::string(key) + "\": expected numbers of layers with commas between them, got \"" + word +
-               "\"");
-    if (const Count layer = std::stol(word); layer < a.layers) set.insert(layer);
-    from = end + 1;
-  }
-  return set;
+/// The layers with experts; nothing where no key says them.
+std::optional<LayerSet> step_experts(const Config& c, const Arch& a) {
+  return said_layers(
+      c, {{"moe_layers_enum", listed_layers(c, a, "moe_layers_enum")}, {"mlp_layer_types", sparse_typed(c, a)}});
 }
 
 /// hub stepfun-ai/step3, modeling_step3.py: attention of one head of keys and values, whose queries go through a low
@@ -99,28 +96,24 @@ Arch step3(const Config& c, const Defaults& d) {
   a.context = c.first_size({"max_position_embedding", "max_position_embeddings", "max_seq_len"}, d.context);
   a.latent.q_rank = c.size("share_q_dim", a.head_dim);
   c.ignore({"norm_expert_weight", "num_attention_groups"});
-  const Count shared = c.size("share_expert_dim", 5120);
+  const Count shared = c.size({"share_expert_dim", "share_expert_dims"}, 5120);
   set_experts(a, {.experts = c.size("moe_num_experts", 48),
                   .top_k = c.size("moe_top_k", 3),
                   .width = c.size("moe_intermediate_size", 5120),
                   .shared_experts = 1,
                   .shared_width = shared,
-                  .layers = c.has("moe_layers_enum") ? listed_layers(c, a, "moe_layers_enum")
-                                                     : LayerSet::every(1, 1, a.layers)});
+                  .layers = step_experts(c, a).value_or(LayerSet::every(1, 1, a.layers))});
   return a;
 }
 
-/// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py. Window layers have heads of their own (attention_other_setting);
-/// a sigmoid gate per head, RMSNorms of the head width on q and k; experts in moe_layers_enum with one shared expert
-/// without a gate, and a load-balancing bias that is a buffer. layer_types goes on to the modules for further tokens:
-/// window attention, the dense MLP, a norm and a head of their own.
-Arch step3p5(const Config& c, const Defaults& d) {
-  Arch a = base_arch(c, d);
-  a.qk_norm = QkNorm::per_head;
-  c.ignore({"moe_router_activation", "moe_router_scaling_factor"});
-  if (c.flag("use_head_wise_attn_gate", true)) a.attention_gate = AttentionGate::per_head;
+/// The attention of the layers with a window: heads of their own, which attention_other_setting, or
+/// num_sliding_attention_heads and num_attention_heads_per_layer (hf) say. layer_types goes on to the modules for
+/// further tokens.
+LayerMixer step_window(const Config& c, const Arch& a) {
   LayerMixer window;
   static_cast<Mixer&>(window) = a;
+  window.layers = layers_of_type(c, a, "sliding_attention", "full_attention", "layer_types", true).value_or(LayerSet());
+  window.heads = heads_per_layer(c, a, window.layers).value_or(a.heads);
   if (c.has("attention_other_setting")) {
     const Config other = c.object("attention_other_setting");
     other.ignore({"attention_type"});
@@ -128,17 +121,40 @@ Arch step3p5(const Config& c, const Defaults& d) {
     window.kv_heads = other.size("num_attention_groups", a.kv_heads);
     window.head_dim = other.size("head_dim", a.head_dim);
   }
+  if (c.has("num_sliding_attention_heads")) window.heads = c.size("num_sliding_attention_heads", a.heads);
   window.reach.tokens = c.size("sliding_window", 512);
-  window.layers = layers_of_type(c, a, "sliding_attention", "full_attention", "layer_types", true).value_or(LayerSet());
+  return window;
+}
+
+/// Refuses a list of heads per layer that says other heads than the keys beside it.
+void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
+  const LayerSet full = others(window.layers, a.layers);
+  if (heads_per_layer(c, a, window.layers).value_or(window.heads) != window.heads ||
+      heads_per_layer(c, a, full).value_or(a.heads) != a.heads)
+    c.refuse(
+        "\"num_attention_heads_per_layer\" says other heads than the keys for all layers of a kind; make them agree");
+}
+
+/// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py; hf step3p7/. A sigmoid gate per head, RMSNorms of the head width
+/// on q and k; experts in the layers that moe_layers_enum or mlp_layer_types names, else in all but the first three,
+/// with one shared expert without a gate, and a load-balancing bias that is a buffer. Modules for further tokens have
+/// window attention, the dense MLP, a norm and a head of their own.
+Arch step3p5(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qk_norm = QkNorm::per_head;
+  c.ignore({"moe_router_activation", "moe_router_scaling_factor"});
+  if (c.flag("use_head_wise_attn_gate", true)) a.attention_gate = AttentionGate::per_head;
+  const LayerMixer window = step_window(c, a);
+  require_heads(c, a, window);
   set_mixer(a, window);
-  const Count shared = c.count("share_expert_dim", 0);
-  set_experts(a, {.experts = c.size("moe_num_experts", 288),
-                  .top_k = c.size("moe_top_k", 8),
+  const Count shared = c.count(c.has("share_expert_dims") ? "share_expert_dims" : "share_expert_dim", 1280);
+  set_experts(a, {.experts = c.size({"moe_num_experts", "n_routed_experts", "num_local_experts"}, 288),
+                  .top_k = c.size({"moe_top_k", "num_experts_per_tok"}, 8),
                   .width = c.size("moe_intermediate_size", 1280),
                   .shared_experts = shared > 0 ? 1 : 0,
                   .shared_width = shared,
                   .router_correction = c.flag("use_moe_router_bias", true),
-                  .layers = listed_layers(c, a, "moe_layers_enum")});
+                  .layers = step_experts(c, a).value_or(LayerSet::every(3, 1, a.layers))});
   a.mtp = modules_of_layers(c, a, 0);
   a.mtp.own_head = a.mtp.modules > 0;
   return a;

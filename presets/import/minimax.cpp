@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "presets/import/families.hpp"
 
 namespace llmcalc::import {
@@ -6,14 +8,10 @@ namespace {
 
 /// Layers with lightning attention: "linear_attention" in layer_types, 0 in attn_type_list, or every second one.
 LayerSet lightning_layers(const Config& c, const Arch& a) {
-  if (const auto typed = layers_of_type(c, a, "linear_attention")) return *typed;
-  if (!c.has("attn_type_list")) return LayerSet::every(1, 2, a.layers);
-  const std::vector<Count> types = c.counts("attn_type_list");
-  if (static_cast<Count>(types.size()) != a.layers) c.refuse("\"attn_type_list\" must have one entry per layer");
-  LayerSet set;
-  for (Count i = 0; i < a.layers; ++i)
-    if (types[static_cast<std::size_t>(i)] == 0) set.insert(i);
-  return set;
+  const auto softmax = marked_layers(c, a, "attn_type_list");
+  const auto marked = softmax ? std::optional(others(*softmax, a.layers)) : std::nullopt;
+  return said_layers(c, {{"layer_types", layers_of_type(c, a, "linear_attention")}, {"attn_type_list", marked}})
+      .value_or(LayerSet::every(1, 2, a.layers));
 }
 
 /// `experts`, `top_k`: where no key says them.
@@ -54,32 +52,57 @@ Arch minimax_m2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Attention to blocks that an indexer chooses, in the layers that `sparse_attention_freq` marks; the others attend to
-/// all.
-void block_sparse_attention(const Config& c, Arch& a) {
-  if (!c.has("sparse_attention_config")) return;
-  const Config s = c.object("sparse_attention_config");
-  if (!s.flag("use_sparse_attention", true)) return;
-  if (s.count("sparse_local_block", 1) != 1 || s.count("sparse_init_block", 0) != 0)
-    s.refuse("\"sparse_local_block\" must be 1 and \"sparse_init_block\" 0; other fixed blocks are not known");
+/// What sparse_attention_config (hub), or the config itself under other names (hf), calls the sizes of an indexer.
+struct BlockIndexer {
+  std::string_view heads, width, top_k, block, local;
+};
+constexpr BlockIndexer hub_indexer{"sparse_num_index_heads", "sparse_index_dim", "sparse_topk_blocks",
+                                   "sparse_block_size", "sparse_local_block"};
+constexpr BlockIndexer hf_indexer{"index_n_heads", "index_head_dim", "index_topk_blocks", "index_block_size",
+                                  "index_local_blocks"};
+
+Indexer block_indexer(const Config& c, const BlockIndexer& keys) {
+  if (c.count(keys.local, 1) != 1 || c.count("sparse_init_block", 0) != 0)
+    c.refuse(fmt::format("\"{}\" must be 1 and \"sparse_init_block\" 0; other fixed blocks are not known", keys.local));
+  return {.kind = IndexerKind::blocks,
+          .heads = c.size(keys.heads, 4),
+          .width = c.size(keys.width, 128),
+          .top_k = c.size(keys.top_k, 16),
+          .block = c.size(keys.block, 128)};
+}
+
+/// The layers with an indexer, as sparse_attention_config says them; its indexer has no values of its own.
+LayerSet sparse_blocks(const Config& s, const Arch& a) {
   s.ignore({"sparse_score_type"});
+  const LayerSet sparse = marked_layers(s, a, "sparse_attention_freq").value_or(LayerSet::all(a.layers));
+  const LayerSet keys_alone = marked_layers(s, a, "sparse_disable_index_value").value_or(sparse);
+  if (!sparse.filtered(keys_alone, false).empty())
+    s.refuse("\"sparse_disable_index_value\" is 0 in a sparse layer; an indexer with values is not known");
+  return sparse;
+}
+
+/// Attention to blocks that an indexer chooses, in the layers that `sparse_attention_freq` marks or layer_types calls
+/// minimax_m3_sparse; the others attend to all.
+void block_sparse_attention(const Config& c, Arch& a) {
+  const auto typed = layers_of_type(c, a, "minimax_m3_sparse");
   LayerMixer sparse;
   static_cast<Mixer&>(sparse) = a;
-  sparse.indexer = {.kind = IndexerKind::blocks,
-                    .heads = s.size("sparse_num_index_heads", 4),
-                    .width = s.size("sparse_index_dim", 128),
-                    .top_k = s.size("sparse_topk_blocks", 16),
-                    .block = s.size("sparse_block_size", 128)};
-  sparse.layers = marked_layers(s, a, "sparse_attention_freq").value_or(LayerSet::all(a.layers));
-  const LayerSet keys_alone = marked_layers(s, a, "sparse_disable_index_value").value_or(sparse.layers);
-  if (!sparse.layers.filtered(keys_alone, false).empty())
-    s.refuse("\"sparse_disable_index_value\" is 0 in a sparse layer; an indexer with values is not known");
+  if (c.has("sparse_attention_config")) {
+    const Config s = c.object("sparse_attention_config");
+    if (!s.flag("use_sparse_attention", true)) return;
+    sparse.indexer = block_indexer(s, hub_indexer);
+    sparse.layers = *said_layers(c, {{"sparse_attention_config", sparse_blocks(s, a)}, {"layer_types", typed}});
+  } else if (typed) {
+    sparse.indexer = block_indexer(c, hf_indexer);
+    sparse.layers = *typed;
+  }
   set_mixer(a, sparse);
 }
 
-/// github.com/ml-explore/mlx-lm, minimax_m3: grouped attention with RMSNorms of the head width on q and k, to blocks
-/// that an indexer chooses in all layers but the first; the layers that moe_layer_freq marks have experts of
-/// intermediate_size, one shared expert, and a load-balancing bias that is a buffer.
+/// github.com/ml-explore/mlx-lm, minimax_m3; hf minimax_m3_vl/: grouped attention with RMSNorms of the head width on q
+/// and k, to blocks that an indexer chooses in all layers but the first; the layers that moe_layer_freq marks, or
+/// mlp_layer_types calls sparse, have experts of intermediate_size, one shared expert, and a load-balancing bias that
+/// is a buffer.
 Arch minimax_m3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_gemma_norm", "qk_norm_type", "num_mtp_modules"});
@@ -87,8 +110,10 @@ Arch minimax_m3(const Config& c, const Defaults& d) {
     c.refuse("\"attention_output_gate\" is true; the shape of this family's gate is not known");
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::per_head;
   block_sparse_attention(c, a);
-  Moe m = minimax_experts(c, a);
-  m.layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::all(a.layers));
+  Moe m = minimax_experts(c, a, 128, 4);
+  m.layers = said_layers(c, {{"moe_layer_freq", marked_layers(c, a, "moe_layer_freq")},
+                             {"mlp_layer_types", sparse_typed(c, a)}})
+                 .value_or(LayerSet::all(a.layers));
   m.shared_experts = c.count("n_shared_experts", 1);
   m.shared_width = m.shared_experts > 0 ? c.size("shared_intermediate_size", m.width) : 0;
   m.router_correction = c.flag("use_routing_bias", true);

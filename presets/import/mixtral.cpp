@@ -162,7 +162,8 @@ Arch afmoe(const Config& c, const Defaults& d) {
                   .shared_experts = shared,
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = true,
-                  .layers = LayerSet::every(c.count("num_dense_layers", 1), 1, a.layers)});
+                  .layers = sparse_or(c, a, LayerSet::every(c.count("num_dense_layers", 1), 1, a.layers),
+                                      {"num_dense_layers"})});
   return a;
 }
 

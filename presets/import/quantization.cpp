@@ -196,8 +196,15 @@ std::optional<DType> base_format(const Config& c) {
 
 /// The quantisation block: in a config.json, or as ModelOpt writes it into a file of its own.
 const json::Value* block_of(const Config& c) {
-  for (const char* key : {"quantization_config", "compression_config", "quantization"})
-    if (const json::Value* v = c.find(key); v != nullptr && v->is_object() && !v->empty()) return v;
+  for (const char* key : {"quantization_config", "compression_config", "quantization"}) {
+    const json::Value* v = c.find(key);
+    if (v != nullptr && !v->is_object() && *v != false)
+      c.refuse(
+          fmt::format("\"{}\": expected an object that says how weights are stored, got {}; give it as "
+                      "{{\"quant_method\": \"fp8\"}} or the like, or leave it out",
+                      key, v->is_string() ? in_quotes(v->get<std::string>()) : v->type_name()));
+    if (v != nullptr && v->is_object() && !v->empty()) return v;
+  }
   return nullptr;
 }
 

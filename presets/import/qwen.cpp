@@ -77,15 +77,9 @@ Arch qwen3_moe(const Config& c, const Defaults& d) {
 
 LayerSet sparse_layers(const Config& c, const Arch& a) {
   const Count step = c.size("decoder_sparse_step", 1);
-  LayerSet set = LayerSet::every(step - 1, step, a.layers);
-  if (!c.has("mlp_only_layers")) return set;
-  LayerSet dense;
-  for (const Count i : c.counts("mlp_only_layers"))
-    if (i < a.layers) dense.insert(i);
-  LayerSet out;
-  for (Count i = 0; i < a.layers; ++i)
-    if (set.contains(i) && !dense.contains(i)) out.insert(i);
-  return out;
+  const LayerSet regular = LayerSet::every(step - 1, step, a.layers);
+  const LayerSet dense = listed_layers(c, a, "mlp_only_layers").value_or(LayerSet());
+  return sparse_or(c, a, regular.filtered(dense, false), {"decoder_sparse_step", "mlp_only_layers"});
 }
 
 std::vector<Family> qwen_families() {

@@ -7,9 +7,11 @@
 #include <map>
 #include <optional>
 
+#include "presets/import/config.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
 #include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 
@@ -46,15 +48,21 @@ std::optional<Parts> parts_of(const Value& config) {
   }
 }
 
+/// Numbers beyond this are none of sizes.
+constexpr Count largest_size = Count{1} << 40;
+
 /// A list with an entry more or fewer, as one per layer has it when there are more or fewer layers.
 void resize_list(Value& list, std::size_t size) {
   while (list.size() > size) list.erase(list.size() - 1);
   while (list.size() < size) list.push_back(list.back());
 }
 
-/// Whether a text has one letter for each of so many layers ("M-M*-").
+/// Whether a text has one capital letter or sign for each of so many layers ("M-M*-").
 bool is_pattern(const Value& v, Count layers) {
-  return v.is_string() && layers > 2 && static_cast<Count>(v.get_ref<const std::string&>().size()) == layers;
+  if (!v.is_string() || layers <= 2) return false;
+  const std::string& text = v.get_ref<const std::string&>();
+  return static_cast<Count>(text.size()) == layers && lower(text) != text &&
+         std::none_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 std::string resized(std::string pattern, std::size_t size) {
   pattern.resize(size, pattern.back());
@@ -73,6 +81,20 @@ Value with_count(const Value& object, const std::string& key, Count n) {
     else if (is_pattern(v, old))
       v = resized(v.get<std::string>(), static_cast<std::size_t>(n));
   return changed;
+}
+
+/// Whether something of the model is among what a key became, not notes alone.
+bool names_a_part(const std::vector<std::string>& becomes) {
+  return std::any_of(becomes.begin(), becomes.end(), [](const std::string& one) { return one != "a note"; });
+}
+
+/// Sets every number equal to `old` whose key ends in `key` to `other`, wherever it stands.
+void change_twins(Value& object, const std::string& key, const Value& old, Count other) {
+  for (auto& [name, v] : object.items())
+    if (v.is_object())
+      change_twins(v, key, old, other);
+    else if (v == old && name.ends_with(key))
+      v = other;
 }
 
 /// The list with its first two different entries exchanged.
@@ -100,7 +122,7 @@ std::string exchanged_letters(std::string text) {
 /// A list of whole numbers with each doubled, or halved.
 Value scaled(Value list, bool up) {
   for (Value& v : list)
-    if (v.is_number_integer() && v >= 0 && v < (Count{1} << 40)) v = up ? 2 * v.get<Count>() : v.get<Count>() / 2;
+    if (v.is_number_integer() && v >= 0 && v < largest_size) v = up ? 2 * v.get<Count>() : v.get<Count>() / 2;
   return list;
 }
 
@@ -112,8 +134,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
     all.push_back(object);
     all.back()[key] = other;
   };
-  constexpr Count largest = Count{1} << 40;
-  if (v.is_number_integer() && v >= 0 && v < largest) {
+  if (v.is_number_integer() && v >= 0 && v < largest_size) {
     const Count n = v.get<Count>();
     for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
       if (other != n && other >= 0) {
@@ -138,7 +159,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   return all;
 }
 
-/// Why no size depends on a key, by a word in its name.
+/// Why no size depends on a key, by a word in its path.
 struct Reason {
   std::string_view word, why;
 };
@@ -168,20 +189,26 @@ constexpr std::array reasons{
     Reason{"group_norm", "as many weights, however a norm groups them"},
     Reason{"group", "how experts are chosen, not how many"},
     Reason{"window", "no layer has a window"},
+    Reason{"use_cache", "how the software runs it"},
+    Reason{"output_", "what the software returns"},
+    Reason{"tokenizer", "the tokenizer's"},
+    Reason{"id2label", "the labels' names"},
+    Reason{"label2id", "the labels' names"},
+    Reason{"pretraining_tp", "how the software runs it"},
 };
-std::string why_nothing(const std::string& key) {
+/// `path`: of the key, with those of the objects around it; `read`: whether the importer asked for it.
+std::string why_nothing(const std::string& path, bool read) {
   for (const Reason& r : reasons)
-    if (key.find(r.word) != std::string::npos) return std::string(r.why);
-  return "no size depends on it";
+    if (path.find(r.word) != std::string::npos) return std::string(r.why);
+  return read ? "no size depends on it" : "not read";
 }
-
-/// A value that a line has room for.
-std::string shortened(const std::string& value) { return value.size() > 30 ? value.substr(0, 27) + "..." : value; }
 
 class Readings {
  public:
   Readings(const Value& config, const std::string& where) : config_(config), now_(*parts_of(config)) {
-    unknown_ = import_config(config, where).unknown_keys;
+    const ModelCard card = import_config(config, where);
+    unknown_ = card.unknown_keys;
+    unread_ = card.unread_keys;
   }
 
   std::vector<KeyReading> all() {
@@ -220,18 +247,44 @@ class Readings {
       const std::optional<Parts> parts = parts_with(at, other);
       refused = refused || !parts;
       if (parts) r.becomes = differing(*parts);
-      if (!r.becomes.empty()) return r;
+      if (names_a_part(r.becomes)) return r;
     }
-    const auto is_unknown = [&](const std::string& k) {
-      return std::find(unknown_.begin(), unknown_.end(), k) != unknown_.end();
-    };
-    if (is_unknown(key) || is_unknown(name))
+    if (refused) r.becomes = with_twins(at, key, r.becomes);
+    if (!r.becomes.empty()) return r;
+    if (contains(unknown_, key) || contains(unknown_, name))
       r.why = "not understood, and its name hints at parameters: it was not counted";
     else if (refused)
       r.becomes = {"checked: another value is refused"};
     else
-      r.why = why_nothing(key);
+      r.why = why_nothing(name, import::is_harmless(key) || !is_unread(name));
     return r;
+  }
+
+  static bool contains(const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  }
+
+  /// Whether nothing asked for the key, or for the object that it is in.
+  bool is_unread(const std::string& path) const {
+    return std::any_of(unread_.begin(), unread_.end(), [&](const std::string& key) {
+      return path == key || (path.starts_with(key) && path[key.size()] == '.');
+    });
+  }
+
+  /// What depends on a number that a tower's config repeats ("out_hidden_size"): both are changed. `otherwise` where
+  /// there is no such number.
+  std::vector<std::string> with_twins(const Pointer& at, const std::string& key,
+                                      std::vector<std::string> otherwise) const {
+    const Value& v = config_.at(at)[key];
+    if (!v.is_number_integer() || v < 1 || v > largest_size) return otherwise;
+    for (const Count other : {2 * v.get<Count>(), v.get<Count>() / 2}) {
+      Value whole = config_;
+      change_twins(whole, key, v, other);
+      const std::optional<Parts> parts = parts_of(whole);
+      const std::vector<std::string> becomes = parts ? differing(*parts) : std::vector<std::string>();
+      if (names_a_part(becomes)) return becomes;
+    }
+    return otherwise;
   }
 
   std::optional<Parts> parts_with(const Pointer& at, const Value& other) const {
@@ -246,7 +299,7 @@ class Readings {
     for (const auto& [path, value] : now_) {
       const auto at = other.find(path);
       if (at != other.end() && at->second == value) continue;
-      out.push_back(path.starts_with(note) ? "a note" : path + " " + shortened(value));
+      out.push_back(path.starts_with(note) ? "a note" : path + " " + shortened(value, 30));
     }
     if (!out.empty()) return out;
     for (const auto& [path, value] : other)
@@ -256,7 +309,7 @@ class Readings {
 
   const Value& config_;
   Parts now_;
-  std::vector<std::string> unknown_;
+  std::vector<std::string> unknown_, unread_;
 };
 
 }  // namespace

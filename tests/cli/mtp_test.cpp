@@ -37,7 +37,7 @@ TEST_CASE("training and inference hold and run a module where it is asked for", 
 
 TEST_CASE("a model whose modules are left out says so", "[cli][mtp]") {
   const auto first_note = [](const std::string& ask) { return test::ask(ask)["notes"].dump(); };
-  const char* note = "a module for further tokens (MTP) is left out; --mtp 1 counts it";
+  const char* note = "an MTP module for further tokens is left out; --mtp 1 counts it";
   CHECK_THAT(first_note("memory deepseek-v3"), Catch::Contains(note));
   CHECK_THAT(first_note("memory deepseek-v3 --mtp 1"), !Catch::Contains(note));
 }

@@ -309,7 +309,7 @@ TEST_CASE("a tensor's name tells its group", "[checkpoint]") {
   CHECK(group("model.layers.3.mlp.shared_experts.up_proj.weight") == "shared_experts");
   CHECK(group("model.layers.3.mlp.gate.e_score_correction_bias") == "router");
   CHECK(group("model.layers.3.mlp.gate_proj.weight") == "mlp");
-  CHECK(group("model.layers.4.mlp.up_proj.weight") == "prediction layers");
+  CHECK(group("model.layers.4.mlp.up_proj.weight") == "MTP modules");
   CHECK(group("model.visual.blocks.9.attn.qkv.weight") == "vision and audio");
   CHECK(group("transformer.h.0.attn.bias") == "buffers");
   CHECK(group("transformer.h.0.attn.c_attn.bias") == "attention");

@@ -245,7 +245,7 @@ TEST_CASE("K-EXAONE has the parameters of its modules, experts in all layers but
                                236571150336);
   CHECK(a.norm_placement == NormPlacement::pre);
   CHECK(a.local == LocalAttention{{128}, others_of(48, {3, 7, 11, 15, 19, 23, 27, 31, 35, 39, 43, 47})});
-  CHECK(imported(exaone().dump()).caveats.front() == "1 multi-token-prediction layer beside the model is not counted");
+  CHECK(imported(exaone().dump()).caveats.front() == "1 MTP module beside the model is not counted");
 }
 
 TEST_CASE("EXAONE's experts are where its lists or its first dense layers say", "[import][family]") {

@@ -36,9 +36,10 @@ TEST_CASE("an indexer's choice is shared where the config says so", "[import]") 
         layers({1, 7}));  // the ninth entry is the multi-token-prediction layer's
   CHECK_THAT(refusal(small("glm_moe_dsa", R"("index_topk_pattern": "SFFFFFFF")")), Catch::Contains("none before it"));
   CHECK_THAT(refusal(small("glm_moe_dsa", R"("index_topk_pattern": "FF")")), Catch::Contains("per layer (8), got 2"));
-  CHECK_THAT(refusal(small("glm_moe_dsa", R"("mlp_layer_types": ["dense", "sparse", "sparse", "sparse", "sparse",
-    "sparse", "sparse", "sparse"])")),
-             Catch::Contains("make them agree"));
+  CHECK_THAT(
+      refusal(small("glm_moe_dsa", R"("first_k_dense_replace": 3, "mlp_layer_types": ["dense", "sparse", "sparse",
+    "sparse", "sparse", "sparse", "sparse", "sparse"])")),
+      Catch::Contains("make them agree"));
 }
 
 // GLM-5.2: layers 0, 1, 2, 6, 10, ..., 74 of 78 have an indexer of 2048 x 32 x 128 + 6144 x (128 + 32) + 2 x 128.

@@ -15,7 +15,7 @@ namespace {
 /// What is said of modules that no count has.
 std::string told(const ModelCard& card) {
   for (const std::string& note : card.caveats)
-    if (note.find("multi-token-prediction") != std::string::npos) return note;
+    if (note.find("MTP module") != std::string::npos) return note;
   return "";
 }
 

@@ -2,6 +2,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
+#include "tests/presets/released.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::test;
@@ -89,8 +90,61 @@ TEST_CASE("keys of layers that a family does not have are named", "[import]") {
   const auto one = [](const char* key) { return std::vector<std::string>{key}; };
   CHECK(unknown(R"("num_kv_shared_layers": 4)") == one("num_kv_shared_layers"));
   CHECK(unknown(R"("attn_output_gate": true)") == one("attn_output_gate"));
-  CHECK(unknown(R"("layer_types": ["mamba", "full_attention"])") == one("layer_types"));
+  CHECK(unknown(R"("layer_types": ["mamba", "mamba"])") == one("layer_types"));
   CHECK(unknown(R"("layer_types": ["full_attention", "full_attention"])").empty());
+}
+
+TEST_CASE("drafts for another model are refused by their class or their keys", "[import]") {
+  for (const char* name : {"DFlashDraftModel", "DFlash2DraftModel", "DSparkDraftModel", "MedusaModel", "Qwen3MTP",
+                           "LlamaForCausalLMEagle3", "DeepseekMTPModel"}) {
+    CAPTURE(name);
+    CHECK(refusal(small("qwen3", R"("architectures": [")" + std::string(name) + "\"]")) ==
+          "c.json: \"" + std::string(name) +
+              "\" drafts for another model, whose states it reads, and is not counted; give that model");
+  }
+  CHECK_THAT(refusal(small("qwen3", R"("dflash_config": {"target_layer_ids": [1, 5]})")),
+             Catch::Contains("drafts for another model"));
+}
+
+TEST_CASE("a class of another family is named", "[import]") {
+  const auto notes = [](const char* type, const char* name) {
+    return imported(small(type, R"("architectures": [")" + std::string(name) + "\"]")).caveats;
+  };
+  CHECK(notes("llama", "OuroForCausalLM") ==
+        std::vector<std::string>{"\"architectures\" names \"OuroForCausalLM\", which is no known class of model_type "
+                                 "\"llama\"; it is counted as that family's"});
+  for (const auto& [type, name] : {std::pair{"llama", "LlamaForSequenceClassification"},
+                                   {"qwen3", "Qwen3ForCausalLM"},
+                                   {"gpt_neox", "GPTNeoXForCausalLM"},
+                                   {"phi", "PhiForCausalLM"},
+                                   {"openai-gpt", "OpenAIGPTLMHeadModel"},
+                                   {"olmo2", "Olmo2ForCausalLM"}}) {
+    CAPTURE(type, name);
+    for (const std::string& note : notes(type, name)) CHECK(note.find("no known class") == std::string::npos);
+  }
+}
+
+TEST_CASE("a quantisation block that is no object is refused", "[import]") {
+  CHECK(refusal(small("llama", R"("quantization_config": "fp8")")) ==
+        "c.json: \"quantization_config\": expected an object that says how weights are stored, got \"fp8\"; give it as "
+        "{\"quant_method\": \"fp8\"} or the like, or leave it out");
+  CHECK_THAT(refusal(small("llama", R"("quantization_config": [])")), Catch::Contains("got array"));
+  CHECK_FALSE(imported(small("llama", R"("quantization_config": null)")).weights);
+  CHECK_FALSE(imported(small("llama", R"("quantization_config": {})")).weights);
+}
+
+TEST_CASE("defaults are not named where a list in the config says the same", "[import]") {
+  for (const char* name : {"GLM-5", "DeepSeek-V3.2", "LongCat-Flash-Chat"})
+    for (const std::string& note : imported(released_config(name).dump()).caveats)
+      CHECK(note.find("defaults count") == std::string::npos);
+  json::Value types = json::Value::array();
+  for (int i = 0; i < 48; ++i) types.push_back(i % 4 == 3 ? "full_attention" : "linear_attention");
+  json::Value next = released_config("Qwen3-Next-80B-A3B");
+  next.erase("full_attention_interval");
+  CHECK(imported(next.dump()).caveats.size() == 1);
+  CHECK_THAT(imported(next.dump()).caveats[0], Catch::Contains("full_attention_interval"));
+  next["layer_types"] = types;
+  CHECK(imported(next.dump()).caveats.empty());
 }
 
 TEST_CASE("an unknown word for a layer is refused", "[import]") {

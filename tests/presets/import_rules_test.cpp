@@ -87,7 +87,7 @@ TEST_CASE("modules for further tokens stand beside the model, or are noted where
   CHECK(parameters(one.arch) == parameters(arch(small("deepseek_v3", ""))));
   const ModelCard other = imported(small("llama", R"("num_nextn_predict_layers": 2)"));
   CHECK(other.arch.mtp == Mtp{});
-  CHECK(other.caveats.front() == "2 multi-token-prediction layers beside the model are not counted");
+  CHECK(other.caveats.front() == "2 MTP modules beside the model are not counted");
 }
 
 TEST_CASE("an imported model is called by its checkpoint, its file or its folder", "[import]") {

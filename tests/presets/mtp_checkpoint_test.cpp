@@ -40,7 +40,7 @@ Count weights(const ModelCard& card, Count modules) {
 
 bool differs(const ModelCard& card) {
   return std::any_of(card.caveats.begin(), card.caveats.end(),
-                     [](const std::string& c) { return c.find("prediction layers differ") != std::string::npos; });
+                     [](const std::string& c) { return c.find("MTP modules differ") != std::string::npos; });
 }
 
 }  // namespace

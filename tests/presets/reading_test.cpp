@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/catch.hpp"
+#include "tests/presets/released.hpp"
 #include "tests/sentence.hpp"
 
 using namespace llmcalc;
@@ -12,11 +13,22 @@ using namespace llmcalc;
 namespace {
 
 json::Value small_llama() {
-  return {{"model_type", "llama"},    {"hidden_size", 256},          {"num_hidden_layers", 2},
-          {"num_attention_heads", 4}, {"num_key_value_heads", 2},    {"intermediate_size", 512},
-          {"vocab_size", 512},        {"rope_theta", 10000.0},       {"max_position_embeddings", 4096},
-          {"torch_dtype", "float16"}, {"tie_word_embeddings", true}, {"extra_lora_rank", 8},
-          {"attention_dropout", 0.0}};
+  return {{"model_type", "llama"},
+          {"hidden_size", 256},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4},
+          {"num_key_value_heads", 2},
+          {"intermediate_size", 512},
+          {"vocab_size", 512},
+          {"rope_theta", 10000.0},
+          {"max_position_embeddings", 4096},
+          {"torch_dtype", "float16"},
+          {"tie_word_embeddings", true},
+          {"extra_lora_rank", 8},
+          {"attention_dropout", 0.0},
+          {"use_cache", true},
+          {"something_new", 7},
+          {"ep_size", 4}};
 }
 
 KeyReading reading_of(const json::Value& config, const std::string& key) {
@@ -42,6 +54,9 @@ TEST_CASE("an ignored key says why", "[import][reading]") {
   CHECK(why("hidden_size").empty());
   CHECK(why("rope_theta") == "rotary positions have no size");
   CHECK(why("attention_dropout") == "for training alone, and holds nothing");
+  CHECK(why("use_cache") == "how the software runs it");
+  CHECK(why("something_new") == "not read");
+  CHECK(why("ep_size") == "no size depends on it");
   CHECK(why("extra_lora_rank") == "not understood, and its name hints at parameters: it was not counted");
 }
 
@@ -110,4 +125,16 @@ TEST_CASE("a number that is as large as some word is long is read all the same",
       {"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"vocab_size", 512},
       {"intermediate_size", 512}, {"total_ut_steps", 4},      {"hidden_act", "silu"}};  // 4 letters
   CHECK(reading_of(ouro, "total_ut_steps").becomes == std::vector<std::string>{"layers 8"});
+}
+
+TEST_CASE("a width that a tower's config repeats is read with its twin", "[import][reading]") {
+  json::Value c = test::released_config("Qwen3.5-27B");
+  const auto becomes = [&] { return reading_of(c, "text_config.hidden_size").becomes; };
+  const auto hidden = [&] {
+    const std::vector<std::string> all = becomes();
+    return std::find(all.begin(), all.end(), "hidden " + c["text_config"]["hidden_size"].dump()) != all.end();
+  };
+  CHECK(hidden());
+  c["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+  CHECK(hidden());
 }

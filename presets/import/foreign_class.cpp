@@ -1,0 +1,58 @@
+#include "presets/import/foreign_class.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "text/names.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// Words in the names of drafts' classes, in lower case.
+constexpr std::array draft_words = {std::string_view{"eagle"},  std::string_view{"draft"},  std::string_view{"dflash"},
+                                    std::string_view{"dspark"}, std::string_view{"medusa"}, std::string_view{"mtp"}};
+
+/// Families whose classes have another name than their model_type: hub moonshotai/Kimi-K2-Instruct, xai-org/grok-2,
+/// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_names = {
+    {{"kimi_k2", "deepseekv3"}, {"git", "grok1"}, {"nemotron-nas", "decilm"}, {"gte", "new"}}};
+
+/// Letters and digits alone, in lower case: "mimo_v2" and "MiMoV2" are one.
+std::string plain(std::string_view name) {
+  std::string out = lower(name);
+  std::erase_if(out, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+  return out;
+}
+
+/// Whether two names begin alike: by four letters, or all of the shorter.
+bool kin(std::string_view a, std::string_view b) {
+  const std::size_t compared = std::min({std::size_t{4}, a.size(), b.size()});
+  return a.substr(0, compared) == b.substr(0, compared);
+}
+
+}  // namespace
+
+void refuse_draft(const Config& c) {
+  const std::string name = named_class(c), word = lower(name);
+  const bool named = std::any_of(draft_words.begin(), draft_words.end(),
+                                 [&](std::string_view draft) { return word.find(draft) != std::string::npos; });
+  if (!named && !c.has("dflash_config")) return;
+  c.refuse(in_quotes(name) + " drafts for another model, whose states it reads, and is not counted; give that model");
+}
+
+std::string foreign_class(const Config& c) {
+  const std::string name = named_class(c), type = c.text("model_type", ""), own = plain(name);
+  bool known = own.empty() || type.empty() || kin(plain(type), own);
+  for (const auto& [family, of_class] : other_names) known = known || (family == type && own.starts_with(of_class));
+  if (known) return "";
+  return fmt::format(
+      "\"architectures\" names {}, which is no known class of model_type {}; it is counted as that family's",
+      in_quotes(name), in_quotes(type));
+}
+
+}  // namespace llmcalc::import
