@@ -45,6 +45,13 @@ bool is_of_head(std::string_view name, const TensorGroup& g) {
   return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));
 }
 
+/// Grok 2 calls the MLP beside its experts what a dense layer's is called; no layer of it is dense.
+bool is_shared_expert(const Arch& a, std::string_view name) {
+  static constexpr std::array<std::string_view, 6> matrices{"gate_proj", "up_proj", "down_proj",
+                                                            "ffn_gate",  "ffn_up",  "ffn_down"};
+  return a.moe.shared_experts > 0 && a.moe.layers.size() == a.layers && a.mlp_width == 0 && has_any(name, matrices);
+}
+
 /// Parts of heads that the class of a model has or has not: a file holds those of the class that was trained.
 bool is_of_other_class(std::string_view name, const ModelHead& head) {
   if (has_part(name, "pooler")) return !head.pooler;
@@ -119,6 +126,10 @@ TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
   if (g.component == Component::shared_experts && !arch_.has_experts()) {
     g.component = Component::mlp;
     g.name = component_name(Component::mlp);
+  }
+  if (g.component == Component::mlp && is_shared_expert(arch_, t.name)) {
+    g.component = Component::shared_experts;
+    g.name = component_name(Component::shared_experts);
   }
   if (const auto why = unread(t, g)) {
     g.component = std::nullopt;
