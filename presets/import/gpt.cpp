@@ -121,7 +121,7 @@ Arch starcoder2(const Config& c, const Defaults& d) {
 
 std::vector<Family> gpt_families() {
   return {
-      {"gpt2", gpt2, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
+      {"gpt2 gpt-sw3", gpt2, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
       {"gpt_bigcode", gpt_bigcode, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
       {"openai-gpt", gpt1, {12, 768, 12, 0, 0, 0, 40478, 512, true}},
       {"gpt_neo", gpt_neo, {24, 2048, 16, 0, 0, 0, 50257, 2048, true}},
