@@ -28,7 +28,7 @@ constexpr std::array fusing_families{
     FusedFamilies{"bailing_moe bailing_moe_v2 bailing_moe_linear bailing_hybrid bailing_moe_v2_5 sarvam_moe llada2_moe",
                   {.qkv = true, .lightning_qkv = true}},
     FusedFamilies{"minimax minimax_text_01 minimax_m1", {.lightning_qkv = true}},
-    FusedFamilies{"afmoe minicpm_sala", {.own_gate = true}},
+    FusedFamilies{"afmoe minicpm_sala muse_glimmer_text laguna", {.own_gate = true}},
     FusedFamilies{"qwen3_next", {.delta = DeltaMatrices::with_gate}},
     FusedFamilies{"olmo_hybrid", {.delta = DeltaMatrices::apart}}};
 

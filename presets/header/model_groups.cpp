@@ -24,7 +24,10 @@ bool has_any(std::string_view name, const std::array<std::string_view, N>& parts
 }
 
 /// The decoder's tensors begin so in T5, and in its GGUF.
-bool is_of_decoder(std::string_view name) { return name.starts_with("decoder.") || name.starts_with("dec."); }
+bool is_of_decoder(std::string_view name) {
+  const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // ModernBERT's
+  return !of_table && (name.starts_with("decoder.") || name.starts_with("dec."));
+}
 
 /// The layers of the encoder in front of a decoder, which alone reads another stack's result.
 Count layers_of_encoder(const Arch& a) {
