@@ -1,5 +1,6 @@
 // Architectures of GGUF that say layer by layer which slide, or whose windows follow a rule of the family: keys by
-// github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe}.py and gguf-py/gguf/constants.py.
+// github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe,muse_glimmer}.py and
+// gguf-py/gguf/constants.py.
 
 #include <array>
 
@@ -121,10 +122,17 @@ void afmoe(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
+/// Its converter writes norms of queries and keys for a factor, where the model has norms without weights.
+void muse_glimmer(const GgufModel& m, Value& c) { sliding(m, c); }
+
 constexpr std::array gguf_windowed_rows{
-    GgufFamily{"gemma4", "gemma4_text", gemma4, true},  GgufFamily{"gemma3n", "gemma3n_text", gemma3n, true},
-    GgufFamily{"mimo2", "mimo_v2_flash", mimo2, true},  GgufFamily{"step35", "step3p5", step35, true},
-    GgufFamily{"exaone-moe", "exaone_moe", exaone_moe}, GgufFamily{"afmoe", "afmoe", afmoe},
+    GgufFamily{"gemma4", "gemma4_text", gemma4, true},
+    GgufFamily{"gemma3n", "gemma3n_text", gemma3n, true},
+    GgufFamily{"mimo2", "mimo_v2_flash", mimo2, true},
+    GgufFamily{"step35", "step3p5", step35, true},
+    GgufFamily{"exaone-moe", "exaone_moe", exaone_moe},
+    GgufFamily{"afmoe", "afmoe", afmoe},
+    GgufFamily{"muse-glimmer", "muse_glimmer_text", muse_glimmer},
 };
 
 }  // namespace

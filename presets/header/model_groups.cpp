@@ -94,6 +94,7 @@ const Mixer* ModelGroups::mixer(const CheckpointTensor& t) const {
 std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, const TensorGroup& g) const {
   static constexpr std::array<std::string_view, 6> keys_and_values{"k_proj", "v_proj", "k_norm",
                                                                    "attn_k", "attn_v", "attn_k_norm"};
+  static constexpr std::array<std::string_view, 2> query_and_key_norms{"attn_q_norm", "attn_k_norm"};
   static constexpr std::array<std::string_view, 3> first_values{"time_mix_v0", "time_mix_v1", "time_mix_v2"};
   if (arch_.is_encoder() && is_of_decoder(t.name)) return "a decoder that the model's class leaves out";
   if (is_of_head(t.name, g)) {
@@ -105,6 +106,8 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
   if (shared_table_ && has_part(t.name, "embed_tokens")) return "copies of the token table";
   const Mixer* m = mixer(t);
   if (m == nullptr) return std::nullopt;
+  if (m->qk_norm == QkNorm::weight_free && has_any(t.name, query_and_key_norms))
+    return "a factor in the place of norms without weights";
   if (m->shared_kv && has_any(t.name, keys_and_values)) return "keys and values of layers that read another's";
   if (m->recurrent.kind == RecurrentKind::rwkv7 && m->recurrent.value_rank == 0 && has_any(t.name, first_values))
     return "mixed values of a layer that mixes none";

@@ -158,3 +158,27 @@ TEST_CASE("a GGUF file of a Llama for embeddings has every tensor booked, no hea
   CHECK(card.arch.bidirectional);
   CHECK_FALSE(card.arch.head.has_logits());
 }
+
+TEST_CASE("a GGUF file of openPangu Embedded has every tensor booked, biases on attention", "[gguf]") {
+  GgufFile f = dense_file("pangu-embedded");
+  llama_layers(f, [&] {
+    qkv_biases(f);
+    f.norm("attn_output.bias", 64);
+  });
+  CHECK(parameters(booked(f).arch).total == f.numbers());
+}
+
+// The converter writes the factor of the queries, and ones for the keys, as weights of norms that have none.
+TEST_CASE("a GGUF file of Muse Glimmer has every tensor booked but the norms that stand for a factor", "[gguf]") {
+  GgufFile f = dense_file("muse-glimmer");
+  f.key("attention.key_length", 16).key("attention.sliding_window", 128);
+  f.key("attention.sliding_window_pattern", List{1, 0});
+  llama_layers(f, [&] {
+    f.matrix("attn_gate", 64, 64);
+    for (const char* name : {"post_attention_norm.weight", "post_ffw_norm.weight"}) f.norm(name, 64);
+    for (const char* name : {"attn_q_norm.weight", "attn_k_norm.weight"}) f.norm(name, 16);
+  });
+  const ModelCard card = booked(f);
+  CHECK(parameters(card.arch).total == f.numbers() - 2 * 2 * 16);
+  CHECK(card.arch.local.layers.size() == 1);
+}

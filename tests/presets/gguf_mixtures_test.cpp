@@ -256,3 +256,18 @@ TEST_CASE("a GGUF file of Granite with sinks has every tensor booked, with exper
     CHECK(card.arch.local.layers.first() == 1);
   }
 }
+
+TEST_CASE("a GGUF file of LLaDA-MoE has every tensor booked, and tokens that see all others", "[gguf]") {
+  GgufFile f = file_of_experts("llada-moe", false, 2, 4);
+  f.key("expert_feed_forward_length", 32);
+  for (Count i = 0; i < 2; ++i) {
+    f.layer(i);
+    norms_of(f, {"attn_norm", "ffn_norm"}, 64);
+    norms_of(f, {"attn_q_norm", "attn_k_norm"}, 16);
+    f.attention(64, 64, 64);
+    f.experts(4, 32);
+  }
+  const ModelCard card = booked(f);
+  CHECK(parameters(card.arch).total == f.numbers());
+  CHECK(card.arch.bidirectional);
+}
