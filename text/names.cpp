@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 
 namespace llmcalc {
@@ -185,16 +186,73 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
   return out;
 }
 
+namespace {
+
+/// The words of a name, letters and digits apart: "glm4v_moe_text" has glm, 4, v, moe. Every family may have a "text".
+std::vector<std::string> parts(std::string_view name) {
+  std::string apart;
+  for (const char c : name) {
+    if (!apart.empty() && letter_meets_digit(apart.back(), c)) apart += '_';
+    apart += c;
+  }
+  std::vector<std::string> out = words(apart);
+  std::erase(out, "text");
+  return out;
+}
+
+/// Whether `brief` has some letters of `word` in their order, its first among them: "hy" of "hunyuan".
+bool abbreviates(const std::string& brief, const std::string& word) {
+  if (brief.size() < 2 || brief.size() > 4 || brief[0] != word[0]) return false;
+  std::size_t found = 0;
+  for (const char c : word)
+    if (found < brief.size() && brief[found] == c) ++found;
+  return found == brief.size();
+}
+
+/// How far two first words are from each other: 0 the same, 1 one is an end of the other, 2 one abbreviates it, 3 else.
+int kinship(const std::string& a, const std::string& b) {
+  const std::string &brief = a.size() < b.size() ? a : b, &word = a.size() < b.size() ? b : a;
+  if (a == b) return 0;
+  if (brief.size() >= 3 && (word.starts_with(brief) || word.ends_with(brief))) return 1;
+  return abbreviates(brief, word) ? 2 : 3;
+}
+
+/// The first number among the words, or -1; at most the number's first four digits.
+int version(const std::vector<std::string>& words) {
+  for (const std::string& w : words)
+    if (is_digit(w[0])) return std::stoi(w.substr(0, 4));
+  return -1;
+}
+
+/// How far `other` is from a name with the words `typed`: kinship; half steps between versions, one to a name without;
+/// words that are not in `other`. Names of no kin differ by kinship alone.
+std::tuple<int, int, std::size_t> strangeness(const std::vector<std::string>& typed, std::string_view candidate) {
+  const std::vector<std::string> other = parts(candidate);
+  const int kin = typed.empty() || other.empty() ? 3 : kinship(typed[0], other[0]);
+  if (kin == 3) return {kin, 0, 0};
+  const int mine = version(typed), its = version(other);
+  const int steps = mine < 0 ? 0 : its < 0 ? 1 : 2 * std::abs(mine - its);
+  const auto strange = std::count_if(typed.begin(), typed.end(), [&](const std::string& w) {
+    return std::find(other.begin(), other.end(), w) == other.end();
+  });
+  return {kin, steps, static_cast<std::size_t>(strange)};
+}
+
+}  // namespace
+
 std::vector<std::string> closest(std::string_view name, std::vector<std::string> known, std::size_t count) {
-  std::vector<std::pair<std::size_t, std::string>> found;
+  std::vector<std::tuple<std::tuple<int, int, std::size_t>, std::size_t, std::string>> found;
   const std::string typed = lower(name.substr(0, longest_compared));
+  const std::vector<std::string> typed_words = parts(typed);
   for (std::string& candidate : known) {
     const std::size_t edits = edit_distance(typed, lower(candidate));
-    found.emplace_back(edits, std::move(candidate));
+    found.emplace_back(strangeness(typed_words, candidate), edits, std::move(candidate));
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::min(count, found.size()); ++i) out.push_back(std::move(found[i].second));
+  for (std::size_t i = 0; i < std::min(count, found.size()); ++i) out.push_back(std::move(std::get<2>(found[i])));
   return out;
 }
 

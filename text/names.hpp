@@ -47,9 +47,10 @@ std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view
 /// name that has all words of `name` is nearer than one that differs in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
 
-/// The `count` names of `known` that the fewest edits turn `name` into, whether or not they are near, in the order of
-/// `known` where the edits are as many. Of a long name its first 100 bytes are compared, so that a hostile one takes no
-/// time.
+/// The `count` names of `known` that are closest to `name`, whether or not they are near: those whose first word is the
+/// same, an end of it or an abbreviation, then those of a near version, then those with as many of its words, then
+/// those that the fewest edits make of it; in the order of `known` where all is the same. Of a long name its first 100
+/// bytes are compared, so that a hostile one takes no time.
 std::vector<std::string> closest(std::string_view name, std::vector<std::string> known, std::size_t count = 3);
 
 /// The error message for an unknown name: "unknown model "lama3-70b", did you mean 'llama-3-70b'?

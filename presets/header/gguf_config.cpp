@@ -300,7 +300,8 @@ constexpr std::array gguf_families{
 
 std::vector<GgufFamily> all_families() {
   std::vector<GgufFamily> all(gguf_families.begin(), gguf_families.end());
-  for (const std::span<const GgufFamily> others : {gguf_hybrids(), gguf_windowed(), gguf_encoders()})
+  for (const std::span<const GgufFamily> others :
+       {gguf_hybrids(), gguf_windowed(), gguf_mixtures(), gguf_dense(), gguf_encoders()})
     all.insert(all.end(), others.begin(), others.end());
   return all;
 }

@@ -29,6 +29,7 @@ class GgufModel {
     return v != nullptr && v->is_array() ? same_in_all_layers(key) : keys_.count(full(key));
   }
   Count count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
+  double number_or(std::string_view key, double otherwise) const { return keys_.number_or(full(key), otherwise); }
   bool flag_or(std::string_view key, bool otherwise) const { return keys_.flag_or(full(key), otherwise); }
   /// One number for each of `layers` layers; a single number stands for all.
   std::vector<Count> counts(std::string_view key, Count layers) const {
@@ -124,9 +125,12 @@ struct GgufFamily {
   void (*more)(const GgufModel&, json::Value&);
   bool by_layer = false;  ///< KV heads and widths of MLPs are lists by layer, which `more` reads
 };
-/// Architectures with recurrences or convolutions; with lists of layers that slide; and with an encoder.
+/// Architectures with recurrences or convolutions; with lists of layers that slide; with experts; without; and with an
+/// encoder.
 std::span<const GgufFamily> gguf_hybrids();
 std::span<const GgufFamily> gguf_windowed();
+std::span<const GgufFamily> gguf_mixtures();
+std::span<const GgufFamily> gguf_dense();
 std::span<const GgufFamily> gguf_encoders();
 
 }  // namespace llmcalc

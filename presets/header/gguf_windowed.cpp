@@ -1,5 +1,6 @@
 // Architectures of GGUF that say layer by layer which slide, or whose windows follow a rule of the family: keys by
-// github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe,plamo}.py and gguf-py/gguf/constants.py.
+// github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe,plamo,muse_glimmer}.py and
+// gguf-py/gguf/constants.py.
 
 #include <array>
 
@@ -127,6 +128,9 @@ void plamo3(const GgufModel& m, Value& c) {
   c["sliding_window_pattern"] = m.count_or("attention.sliding_window_pattern", 8);
 }
 
+/// Its converter writes norms of queries and keys for a factor, where the model has norms without weights.
+void muse_glimmer(const GgufModel& m, Value& c) { sliding(m, c); }
+
 constexpr std::array gguf_windowed_rows{
     GgufFamily{"gemma4", "gemma4_text", gemma4, true},
     GgufFamily{"gemma3n", "gemma3n_text", gemma3n, true},
@@ -135,6 +139,7 @@ constexpr std::array gguf_windowed_rows{
     GgufFamily{"exaone-moe", "exaone_moe", exaone_moe},
     GgufFamily{"afmoe", "afmoe", afmoe},
     GgufFamily{"plamo3", "plamo3", plamo3},
+    GgufFamily{"muse-glimmer", "muse_glimmer_text", muse_glimmer},
 };
 
 }  // namespace

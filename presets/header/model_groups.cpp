@@ -24,7 +24,10 @@ bool has_any(std::string_view name, const std::array<std::string_view, N>& parts
 }
 
 /// The decoder's tensors begin so in T5, and in its GGUF.
-bool is_of_decoder(std::string_view name) { return name.starts_with("decoder.") || name.starts_with("dec."); }
+bool is_of_decoder(std::string_view name) {
+  const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // ModernBERT's
+  return !of_table && (name.starts_with("decoder.") || name.starts_with("dec."));
+}
 
 /// The layers of the encoder in front of a decoder, which alone reads another stack's result.
 Count layers_of_encoder(const Arch& a) {
@@ -43,6 +46,13 @@ bool is_bias_of_masked_head(std::string_view name) {
 bool is_of_head(std::string_view name, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> heads{"cls", "predictions", "lm_head", "vocab_layer_norm"};
   return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));
+}
+
+/// Grok 2 calls the MLP beside its experts what a dense layer's is called; no layer of it is dense.
+bool is_shared_expert(const Arch& a, std::string_view name) {
+  static constexpr std::array<std::string_view, 6> matrices{"gate_proj", "up_proj", "down_proj",
+                                                            "ffn_gate",  "ffn_up",  "ffn_down"};
+  return a.moe.shared_experts > 0 && a.moe.layers.size() == a.layers && a.mlp_width == 0 && has_any(name, matrices);
 }
 
 /// Parts of heads that the class of a model has or has not: a file holds those of the class that was trained.
@@ -84,6 +94,7 @@ const Mixer* ModelGroups::mixer(const CheckpointTensor& t) const {
 std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, const TensorGroup& g) const {
   static constexpr std::array<std::string_view, 6> keys_and_values{"k_proj", "v_proj", "k_norm",
                                                                    "attn_k", "attn_v", "attn_k_norm"};
+  static constexpr std::array<std::string_view, 2> query_and_key_norms{"attn_q_norm", "attn_k_norm"};
   static constexpr std::array<std::string_view, 3> first_values{"time_mix_v0", "time_mix_v1", "time_mix_v2"};
   if (arch_.is_encoder() && is_of_decoder(t.name)) return "a decoder that the model's class leaves out";
   if (is_of_head(t.name, g)) {
@@ -95,6 +106,8 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
   if (shared_table_ && has_part(t.name, "embed_tokens")) return "copies of the token table";
   const Mixer* m = mixer(t);
   if (m == nullptr) return std::nullopt;
+  if (m->qk_norm == QkNorm::weight_free && has_any(t.name, query_and_key_norms))
+    return "a factor in the place of norms without weights";
   if (m->shared_kv && has_any(t.name, keys_and_values)) return "keys and values of layers that read another's";
   if (m->recurrent.kind == RecurrentKind::rwkv7 && m->recurrent.value_rank == 0 && has_any(t.name, first_values))
     return "mixed values of a layer that mixes none";
@@ -119,6 +132,10 @@ TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
   if (g.component == Component::shared_experts && !arch_.has_experts()) {
     g.component = Component::mlp;
     g.name = component_name(Component::mlp);
+  }
+  if (g.component == Component::mlp && is_shared_expert(arch_, t.name)) {
+    g.component = Component::shared_experts;
+    g.name = component_name(Component::shared_experts);
   }
   if (const auto why = unread(t, g)) {
     g.component = std::nullopt;

@@ -63,21 +63,32 @@ bool is_gate_of_heads(const Segments& all) {
 /// A GGUF file's labels, "cls.output.weight", of a reranker.
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
+/// ModernBERT's bias behind the token table, "decoder.bias", which no stack of layers is before.
+bool is_table_output(const Segments& all) { return all.size() == 2 && all[0] == "decoder"; }
+
+/// AFMoE calls the gate on attention's output "self_attn.gate_proj", as an MLP's gate is called.
+bool is_gate_of_attention(const Segments& all) {
+  return all.size() > 2 && all[all.size() - 3] == "self_attn" && before_last(all) == "gate_proj";
+}
+
 /// The place that a name's parts tell, those left out that say that a tensor predicts further tokens.
 Place place_in_layer(const Segments& all) {
   Place first = place_of_first(all.front());
   for (const std::string& s : all)
     if (const Place p = place_of(s); p != Place::prediction) first = std::min(first, p);
+  if (first == Place::mlp_of_mixer && is_gate_of_attention(all)) return Place::attention;
   return is_dense_output(all) ? std::min(first, Place::mlp) : first;
 }
 
 Place place_in(const Segments& all, Count layers) {
   if (is_buffer(all)) return Place::buffer;
   if (is_label_output(all)) return Place::other_head;
+  if (is_table_output(all)) return Place::lm_head;
   if (const Place p = place_beside_router(all); p != Place::unknown) return p;
   if (is_gate_of_heads(all)) return Place::attention;
   Place first = place_in_layer(all);
-  for (const std::string& s : all) first = std::min(first, place_of(s));
+  for (const std::string& s : all)
+    if (place_of(s) == Place::prediction) first = std::min(first, Place::prediction);
   const auto index = std::find_if(all.begin(), all.end(), [](const std::string& s) { return whole_number(s); });
   if (first > Place::vision && layers > 0 && index != all.end() && *whole_number(*index) >= layers)
     return Place::prediction;

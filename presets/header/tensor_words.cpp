@@ -172,8 +172,9 @@ constexpr std::array<std::pair<std::string_view, Place>, 158> known_words{{
 }};
 
 /// Begins and ends of words. DeepSeek-V4 weighs its residual streams around every half of a layer, and at the end.
-constexpr std::array<std::pair<std::string_view, Place>, 11> begins{{
+constexpr std::array<std::pair<std::string_view, Place>, 12> begins{{
     {"hc_head", Place::lm_head},
+    {"output_hc", Place::lm_head},
     {"hc_", Place::norm},
     {"altup_", Place::norm},
     {"attn_", Place::attention},

@@ -6,19 +6,25 @@ namespace llmcalc::import {
 
 namespace {
 
+/// What a family has where no key says it.
+struct Usual {
+  Count experts, top_k, width;
+  bool qk_norm;
+};
+
 /// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
 /// the head width on q and k (`use_qk_norm`); the first layers are dense, the rest have experts and shared ones fused
 /// into one MLP. The load-balancing bias is a buffer. Modules for further tokens are DeepSeek-V3's
 /// (BailingMoeV2MTPLayer).
-Arch bailing_moe(const Config& c, const Defaults& d) {
+Arch bailing_layers(const Config& c, const Defaults& d, const Usual& usual) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("use_qkv_bias", false);
   a.attention_out_bias = c.flag("use_bias", false);
   c.ignore({"use_rmsnorm", "moe_layer_freq"});
-  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
-  const Count width = c.size("moe_intermediate_size", 512), shared = c.count("num_shared_experts", 1);
-  set_experts(a, {.experts = c.size("num_experts", 256),
-                  .top_k = c.size("num_experts_per_tok", 8),
+  if (c.flag("use_qk_norm", usual.qk_norm)) a.qk_norm = QkNorm::per_head;
+  const Count width = c.size("moe_intermediate_size", usual.width), shared = c.count("num_shared_experts", 1);
+  set_experts(a, {.experts = c.size("num_experts", usual.experts),
+                  .top_k = c.size("num_experts_per_tok", usual.top_k),
                   .width = width,
                   .shared_experts = shared,
                   .shared_width = shared > 0 ? c.size("moe_shared_expert_intermediate_size", width) : 0,
@@ -28,6 +34,19 @@ Arch bailing_moe(const Config& c, const Defaults& d) {
   a.mtp = modules_like_last(c, a);
   return a;
 }
+
+Arch bailing_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, false}); }
+
+/// hub sarvamai/sarvam-30b, modeling_sarvam_moe.py: Ling 2.0 with norms on queries and keys.
+Arch sarvam_moe(const Config& c, const Defaults& d) {
+  if (c.flag("attention_bias", false))
+    c.refuse("\"attention_bias\" is true; Sarvam's attention is known without biases");
+  c.ignore({"max_window_layers"});
+  return bailing_layers(c, d, {128, 6, 1024, true});
+}
+
+/// hub inclusionAI/LLaDA2.0-mini, modeling_llada2_moe.py: Ling 2.0 that writes blocks of tokens at once.
+Arch llada2_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, true}); }
 
 /// Layers with softmax attention: the last of every layer_group_size, and those after the last whole group.
 LayerSet softmax_layers(const Config& c, const Arch& a) {
@@ -81,6 +100,8 @@ Arch bailing_hybrid(const Config& c, const Defaults& d) {
 std::vector<Family> bailing_families() {
   return {
       {"bailing_moe bailing_moe_v2", bailing_moe, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
+      {"llada2_moe", llada2_moe, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
+      {"sarvam_moe", sarvam_moe, {19, 4096, 64, 4, 0, 8192, 262144, 131072}},
       {"bailing_moe_linear", bailing_linear, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
       {"bailing_hybrid bailing_moe_v2_5", bailing_hybrid, {80, 8192, 64, 64, 128, 18432, 157184, 131072}},
   };

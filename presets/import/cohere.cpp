@@ -27,12 +27,51 @@ Arch cohere2(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// The layers with experts: mlp_layer_types calls them sparse, or they come from first_k_dense_replace on.
+LayerSet cohere_sparse_layers(const Config& c, const Arch& a) {
+  const Count first = c.count("first_k_dense_replace", 0);
+  return sparse_typed(c, a).value_or(LayerSet::every(first, 1, a.layers));
+}
+
+/// The layers that slide: layer_types calls them so; or all but every prefix_dense_sliding_window_pattern-th of the
+/// first dense ones, and all but every sliding_window_pattern-th of the others.
+LayerSet cohere_local_layers(const Config& c, const Arch& a) {
+  const Count first = c.count("first_k_dense_replace", 0);
+  const Count before = c.size("prefix_dense_sliding_window_pattern", 1), step = c.size("sliding_window_pattern", 4);
+  if (const auto typed = layers_of_type(c, a, "sliding_attention")) return *typed;
+  LayerSet set;
+  for (Count i = 0; i < a.layers; ++i)
+    if ((i < first ? (i + 1) % before : (i - first + 1) % step) != 0) set.insert(i);
+  return set;
+}
+
+/// hf cohere2_moe/modeling_cohere2_moe.py: Cohere 2 with experts of intermediate_size, router without bias, beside
+/// num_shared_experts fused into one MLP; dense layers have prefix_dense_intermediate_size (absent: intermediate_size).
+/// An rms_norm_eps makes the norms RMSNorms.
+Arch cohere2_moe(const Config& c, const Defaults& d) {
+  Arch a = cohere(c, d);
+  a.qk_norm = QkNorm::none;
+  if (c.has("rms_norm_eps")) a.norm = NormKind::rms_norm;
+  set_reach(a, {c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096)}, cohere_local_layers(c, a));
+  const Count width = a.mlp_width, shared = c.count("num_shared_experts", 0);
+  if (c.has("prefix_dense_intermediate_size")) a.mlp_width = c.size("prefix_dense_intermediate_size", width);
+  c.ignore({"expert_selection_fn", "shared_expert_combination_strategy"});
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 8),
+                  .top_k = c.size("num_experts_per_tok", 2),
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? width : 0,
+                  .layers = cohere_sparse_layers(c, a)});
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> cohere_families() {
   return {
       {"cohere", cohere, {40, 8192, 64, 0, 0, 22528, 256000, 8192, true}},
       {"cohere2", cohere2, {40, 8192, 64, 0, 0, 22528, 256000, 8192, true}},
+      {"cohere2_moe", cohere2_moe, {40, 8192, 64, 0, 128, 22528, 256000, 8192, true}},
   };
 }
 

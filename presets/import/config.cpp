@@ -161,7 +161,7 @@ Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
   Arch a;
   a.layers = layers_of(c, d, layer_keys);
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
-  a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
+  a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"}, d.heads);
   a.kv_heads =
       c.size({"num_key_value_heads", "num_attention_groups"}, c.is_null("num_key_value_heads") ? 0 : d.kv_heads);
   if (a.kv_heads == 0) a.kv_heads = a.heads;

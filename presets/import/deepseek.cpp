@@ -83,6 +83,22 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf sarvam_mla/modular_sarvam_mla.py and hub sarvamai/sarvam-105b: DeepSeek-V3 with other widths; queries without a
+/// low rank.
+Arch sarvam_mla(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
+  c.ignore({"q_head_dim", "moe_router_enable_expert_bias"});
+  deepseek_experts(c, a,
+                   {.routed = 128,
+                    .shared = c.count("num_shared_experts", 1),
+                    .top_k = 8,
+                    .width = 2048,
+                    .first_dense = 1,
+                    .correction = true});
+  return a;
+}
+
 /// The layers that take what the last layer before them with an indexer chose: "shared" in indexer_types, S in
 /// index_topk_pattern, or all but every index_topk_freq-th.
 LayerSet layers_without_indexer(const Config& c, const Arch& a) {
@@ -325,6 +341,7 @@ std::vector<Family> deepseek_families() {
       {"deepseek", deepseek, {30, 4096, 32, 0, 0, 11008, 102400, 2048}},
       {"deepseek_v2", deepseek_v2, {32, 4096, 32, 0, 64, 11008, 32000, 2048}},
       {"deepseek_v3 kimi_k2", deepseek_v3, {61, 7168, 128, 0, 64, 18432, 129280, 4096}},
+      {"sarvam_mla", sarvam_mla, {32, 4096, 64, 0, 64, 16384, 262144, 4096}},
       {"deepseek_v32", deepseek_v32, {61, 7168, 128, 0, 64, 18432, 129280, 163840}},
       {"glm_moe_dsa", glm_moe_dsa, {78, 6144, 64, 0, 64, 12288, 154880, 202752}},
       {"longcat_flash", longcat_flash, {28, 6144, 64, 0, 0, 12288, 131072, 131072}},

@@ -22,9 +22,30 @@ void refuse_other_llada(const Config& c) {
     if (c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is true, which is not known");
 }
 
+/// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: Llama both ways, under qk_layernorm with RMSNorms of
+/// the head width on q and k; experts of expert_intermediate_size, router without bias, in the layers that
+/// moe_layer_freq marks, MLPs of dense_intermediate_size in the others.
+Arch llada_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  if (c.flag("qk_layernorm", false)) a.qk_norm = QkNorm::per_head;
+  const Count width = c.size({"expert_intermediate_size", "moe_intermediate_size"}, 1024);
+  const Count shared = c.is_null("shared_expert_intermediate_size") ? 0 : c.count("shared_expert_intermediate_size", 0);
+  if (c.has("dense_intermediate_size")) a.mlp_width = c.size("dense_intermediate_size", a.mlp_width);
+  set_experts(a, {.experts = c.size("num_experts", 64),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = width,
+                  .shared_experts = shared > 0 ? 1 : 0,
+                  .shared_width = shared,
+                  .layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::all(a.layers))});
+  see_both_ways(c, a);
+  return a;
+}
+
 /// hub GSAI-ML/LLaDA-8B-Instruct, modeling_llada.py: Llama under OLMo's names, both ways; include_qkv_bias on q, k, v;
 /// the table has embedding_size rows, as has the untied head.
 Arch llada(const Config& c, const Defaults& d) {
+  if (c.has("num_experts")) return llada_moe(c, d);
   refuse_other_llada(c);
   Defaults own = d;
   own.context = own.mlp = 0;  // under names of their own
@@ -55,6 +76,7 @@ Arch dream(const Config& c, const Defaults& d) {
 std::vector<Family> diffusion_families() {
   return {
       {"llada", llada, {32, 4096, 32, 0, 0, 12288, 126464, 4096}},
+      {"llada_moe", llada_moe, {16, 2048, 16, 0, 0, 8192, 157184, 8192}},
       {"Dream", dream, {32, 4096, 32, 32, 0, 22016, 151936, 32768}},
   };
 }

@@ -235,18 +235,19 @@ LayerSet modernbert_local(const Config& c, const Arch& a) {
 /// their own in layers of either kind. A token of a local layer sees local_attention / 2 tokens on each side and
 /// itself. Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token table with
 /// a bias (decoder_bias). Labels are beside the model, with the dense layer and norm before them.
-Arch modernbert(const Config& c, const Defaults& d) {
+Arch modernbert_layers(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  a.bidirectional = true;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
   a.activation = activation(c, {"hidden_activation"}, "gelu");
   a.norm = c.flag("norm_bias", false) ? NormKind::layer_norm : NormKind::layer_norm_no_bias;
   a.embedding_norm = true;
   a.first_norm = false;
-  const LayerSet local = modernbert_local(c, a);
-  set_reach(a, {add(mul(2, c.size("local_attention", 128) / 2), 1)}, local);
-  a.head = encoder_head(c, "ModernBert", false);
+  return a;
+}
+
+void modernbert_head(const Config& c, Arch& a, const ModelHead& head) {
+  a.head = head;
   a.tied_head = a.head.has_logits() && a.tied_head;
   a.head_bias = a.head.has_logits() && c.flag("decoder_bias", true);
   a.head.transform_bias = !a.head.has_logits() || c.flag("classifier_bias", false);
@@ -256,6 +257,22 @@ Arch modernbert(const Config& c, const Defaults& d) {
     c.refuse(
         "\"classifier_activation\" is another function than \"hidden_activation\"; a head with one of its own is "
         "not known");
+}
+
+Arch modernbert(const Config& c, const Defaults& d) {
+  Arch a = modernbert_layers(c, d);
+  a.bidirectional = true;
+  set_reach(a, {add(mul(2, c.size("local_attention", 128) / 2), 1)}, modernbert_local(c, a));
+  modernbert_head(c, a, encoder_head(c, "ModernBert", false));
+  return a;
+}
+
+/// hf modernbert_decoder/modeling_modernbert_decoder.py: the same layers in a decoder, whose windows are
+/// local_attention / 2 tokens and whose head is that of masked tokens.
+Arch modernbert_decoder(const Config& c, const Defaults& d) {
+  Arch a = modernbert_layers(c, d);
+  set_reach(a, {c.size("local_attention", 128) / 2}, modernbert_local(c, a));
+  modernbert_head(c, a, {.kind = HeadKind::masked_token});
   return a;
 }
 
@@ -350,6 +367,7 @@ std::vector<Family> encoder_families() {
       {"electra", electra, {12, 256, 4, 0, 0, 1024, 30522, 512, true}},
       {"eurobert", eurobert, {12, 768, 12, 0, 0, 3072, 128256, 8192}},
       {"nomic_bert", nomic_bert, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
+      {"modernbert-decoder", modernbert_decoder, {22, 768, 12, 0, 0, 1152, 50368, 8192, true}},
       {"modernbert", modernbert, {22, 768, 12, 0, 0, 1152, 50368, 8192, true}},
       {"distilbert", distilbert, {6, 768, 12, 0, 0, 3072, 30522, 512, true}},
   };

@@ -32,6 +32,7 @@ std::vector<Family> deepseek_families();
 std::vector<Family> bailing_families();
 std::vector<Family> glm_families();
 std::vector<Family> mixtral_families();
+std::vector<Family> laguna_families();
 std::vector<Family> ernie_families();
 std::vector<Family> llama4_families();
 std::vector<Family> minimax_families();
@@ -67,6 +68,9 @@ UncountedModules uncounted_modules(const Config& config, const Arch& arch);
 
 /// Whether an ERNIE's text config speaks of experts for images, too.
 bool has_image_experts(const Config& text);
+
+/// Windows of the Granites with sinks: where layer_types says so, or in all but every fourth layer, from the first on.
+void set_granite_windows(const Config& config, Arch& arch);
 
 /// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.
 LayerSet sparse_layers(const Config& config, const Arch& arch);

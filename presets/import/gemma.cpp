@@ -1,4 +1,5 @@
 #include "presets/import/families.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc::import {
 
@@ -97,20 +98,61 @@ Arch gemma3(const Config& c, const Defaults& d) {
 /// Layers [first, end) of the model.
 LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first, 1, a.layers); }
 
+/// The layer that a key of an object by layer names: "5" or "05".
+Count layer_number(const Config& c, const std::string& name) {
+  if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
+    c.refuse("expected numbers of layers, got " + in_quotes(name));
+  return std::stol(name);
+}
+
+/// What per_layer_config says of the full layers, which transformers 5 writes by layer: {"5": {"head_dim": 512}}.
+Config full_layers_config(const Config& c, const LayerSet& full) {
+  const Config by_layer = c.object("per_layer_config");
+  LayerSet named;
+  std::string first;
+  for (const auto& [name, sizes] : by_layer.value().items()) {
+    const Count layer = layer_number(by_layer, name);
+    if (layer < max_layers) named.insert(layer);
+    if (first.empty()) first = name;
+    if (sizes != by_layer.value()[first])
+      by_layer.refuse("its layers differ; full layers with unlike heads are not known");
+  }
+  if (named != full || first.empty()) by_layer.refuse("expected the layers with full attention, and no others");
+  const Config one = by_layer.object(first);
+  one.size("head_dim", 1);
+  one.size("num_key_value_heads", 1);
+  if (!one.unread().empty()) one.refuse(in_quotes(one.unread().front()) + " is not known by layer");
+  return one;
+}
+
+/// Head width and KV heads of Gemma 4's full layers.
+void set_full_heads(const Config& c, Mixer& full, const LayerSet& layers) {
+  const bool listed = c.has("per_layer_config") && !says_nothing(*c.find("per_layer_config"));
+  const Count kv_heads = full.kv_heads;
+  if (listed) {
+    const Config one = full_layers_config(c, layers);
+    full.head_dim = one.size("head_dim", full.head_dim);
+    full.kv_heads = one.size("num_key_value_heads", full.kv_heads);
+  } else {
+    full.head_dim = c.size("global_head_dim", 512);
+    full.kv_heads = c.size("num_global_key_value_heads", full.kv_heads);
+  }
+  full.key_is_value = c.flag("attention_k_eq_v", false);
+  if (!full.key_is_value) full.kv_heads = kv_heads;
+}
+
 /// Mixers of Gemma 4: window layers with own keys and values are the model's own; full layers have heads of
 /// global_head_dim, and with attention_k_eq_v num_global_key_value_heads of them, whose keys are the values.
-void gemma4_mixers(const Config& c, Arch& a, Count first_shared) {
+void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_window) {
   const LayerSet slide = layers_of_type(c, a, "sliding_attention").value_or([&] {
     return others(LayerSet::every(5, 6, a.layers), a.layers);
   }());
   const LayerSet shared = layers_from(a, first_shared), full = others(slide, a.layers);
-  const Count window = c.count("sliding_window", 512);
+  const Count window = c.count("sliding_window", usual_window);
   const Reach reach{window < a.context ? window : 0};
   LayerMixer global;
   static_cast<Mixer&>(global) = a;
-  global.head_dim = c.size("global_head_dim", 512);
-  global.key_is_value = c.flag("attention_k_eq_v", false);
-  if (global.key_is_value) global.kv_heads = c.size("num_global_key_value_heads", a.kv_heads);
+  set_full_heads(c, global, full);
   global.layers = full.filtered(shared, false);
   LayerMixer shared_slide, shared_full = global;
   static_cast<Mixer&>(shared_slide) = a;
@@ -135,10 +177,9 @@ void gemma4_experts(const Config& c, Arch& a) {
                   .layers = layers_from(a, 0)});
 }
 
-/// hf gemma4/modeling_gemma4.py, the text model: Gemma 3 with norms of values without weights, a stored factor per
-/// layer, and per-layer inputs. The last num_kv_shared_layers read the keys and values of earlier ones and, with
-/// use_double_wide_mlp, have MLPs twice as wide.
-Arch gemma4(const Config& c, const Defaults& d) {
+/// Gemma 3 with norms of values without weights and a stored factor per layer. The last num_kv_shared_layers read the
+/// keys and values of earlier ones and, with use_double_wide_mlp, have MLPs twice as wide.
+Arch gemma4_layers(const Config& c, const Defaults& d, Count usual_window) {
   Arch a = gemma(c, d);
   sandwich(a);
   a.qk_norm = QkNorm::per_head;
@@ -146,13 +187,42 @@ Arch gemma4(const Config& c, const Defaults& d) {
   a.output_scale = true;
   const Count shared = c.is_null("num_kv_shared_layers") ? 0 : c.count("num_kv_shared_layers", 0);
   if (shared >= a.layers) c.refuse("\"num_kv_shared_layers\" is not below the number of layers; lower it");
-  gemma4_mixers(c, a, a.layers - shared);
+  gemma4_mixers(c, a, a.layers - shared, usual_window);
   if (shared > 0 && c.flag("use_double_wide_mlp", false))
     a.mlps.push({mul(2, a.mlp_width), layers_from(a, a.layers - shared)});
+  return a;
+}
+
+/// hf gemma4/modeling_gemma4.py, the text model: experts and per-layer inputs besides.
+Arch gemma4(const Config& c, const Defaults& d) {
+  Arch a = gemma4_layers(c, d, 512);
   gemma4_experts(c, a);
   const Count width = c.is_null("hidden_size_per_layer_input") ? 0 : c.count("hidden_size_per_layer_input", 256);
   const Count rows = c.size("vocab_size_per_layer_input", 262144);
   if (width > 0) a.per_layer = {.rows = rows, .width = width};
+  return a;
+}
+
+/// hf gemma4_unified/modeling_gemma4_unified.py, the text model: Gemma 4 without experts and per-layer inputs.
+Arch gemma4_unified(const Config& c, const Defaults& d) {
+  for (const char* key : {"enable_moe_block", "hidden_size_per_layer_input"})
+    if (c.has(key) && !says_nothing(*c.find(key))) c.refuse("\"" + std::string(key) + "\" is not known in this family");
+  return gemma4_layers(c, d, 1024);
+}
+
+/// hf muse_glimmer/modeling_muse_glimmer.py, the text model: Gemma 2's four norms, a gate per channel on attention's
+/// output, norms without weights on q and k; all but every fourth layer, counted from the last, slide, and these alone
+/// rotate. Left out: a norm without weights behind the token table.
+Arch muse_glimmer(const Config& c, const Defaults& d) {
+  Arch a = gemma(c, d);
+  a.activation = activation(c, {"hidden_activation"}, "silu");
+  sandwich(a);
+  a.qk_norm = QkNorm::weight_free;
+  a.attention_gate = AttentionGate::per_channel;
+  c.ignore({"post_norm_eps"});
+  const LayerSet full = LayerSet::every((a.layers - 1) % 4, 4, a.layers);
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 2048);
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(others(full, a.layers)));
   return a;
 }
 
@@ -220,6 +290,8 @@ std::vector<Family> gemma_families() {
       {"gemma3_text", gemma3, {26, 2304, 8, 4, 256, 9216, 262208, 131072, true}},
       {"gemma3n_text", gemma3n, {35, 2048, 8, 2, 256, 16384, 262400, 32768, true}},
       {"gemma4_text", gemma4, {30, 2304, 8, 4, 256, 9216, 262144, 131072, true}},
+      {"gemma4_unified_text", gemma4_unified, {30, 2304, 8, 4, 256, 9216, 262144, 262144, true}},
+      {"muse_glimmer_text", muse_glimmer, {52, 6656, 32, 2, 128, 19968, 202048, 131072}},
   };
 }
 

@@ -106,6 +106,34 @@ Arch opt(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf biogpt/modeling_biogpt.py: GPT-2 with OPT's rows of positions.
+Arch biogpt(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
+  a.activation = activation(c, {"hidden_act"}, "gelu");
+  a.position = Position::learned;
+  a.position_rows = add(a.context, 2);
+  return a;
+}
+
+/// hf xglm/modeling_xglm.py: GPT-2 with sinusoidal positions and an MLP of ffn_dim.
+Arch xglm(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
+  a.mlp_width = c.size("ffn_dim", 4096);
+  a.activation = activation(c, {"activation_function"}, "gelu");
+  a.position = Position::sinusoidal;
+  return a;
+}
+
+/// hf ctrl/modeling_ctrl.py: GPT-2 with sinusoidal positions, an MLP of dff under ReLU and a bias on the tied head.
+Arch ctrl(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
+  a.mlp_width = c.size("dff", 8192);
+  a.activation = Activation::relu;
+  a.position = Position::sinusoidal;
+  a.head_bias = true;
+  return a;
+}
+
 /// hf starcoder2/modeling_starcoder2.py. Serial, LayerNorm with bias, GQA, RoPE; `use_bias` is that of every
 /// projection; a window on every layer unless absent or null; tied by default.
 Arch starcoder2(const Config& c, const Defaults& d) {
@@ -121,13 +149,16 @@ Arch starcoder2(const Config& c, const Defaults& d) {
 
 std::vector<Family> gpt_families() {
   return {
-      {"gpt2", gpt2, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
+      {"gpt2 gpt-sw3", gpt2, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
       {"gpt_bigcode", gpt_bigcode, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
       {"openai-gpt", gpt1, {12, 768, 12, 0, 0, 0, 40478, 512, true}},
       {"gpt_neo", gpt_neo, {24, 2048, 16, 0, 0, 0, 50257, 2048, true}},
       {"gpt_neox", gpt_neox, {44, 6144, 64, 0, 0, 24576, 50432, 2048}},
       {"gptj codegen", gptj, {28, 4096, 16, 0, 0, 0, 50400, 2048}},
       {"opt", opt, {12, 768, 12, 0, 0, 0, 50272, 2048, true}},
+      {"biogpt", biogpt, {24, 1024, 16, 0, 0, 4096, 42384, 1024, true}},
+      {"xglm", xglm, {24, 1024, 16, 0, 0, 4096, 256008, 2048, true}},
+      {"ctrl", ctrl, {48, 1280, 16, 0, 0, 8192, 246534, 256, true}},
       {"starcoder2", starcoder2, {30, 3072, 24, 2, 0, 12288, 49152, 4096, true}},
   };
 }

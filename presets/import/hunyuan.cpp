@@ -92,6 +92,30 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf hy_v3/modeling_hy_v3.py and hub tencent/Hy3: RMSNorms of the head width on q and k, always; `attention_bias` on
+/// q, k, v and o. The layers that mlp_layer_types calls sparse, or those from first_k_dense_replace on, have experts
+/// beside num_shared_experts fused into one MLP; the load-balancing bias is a buffer. Modules for further tokens are
+/// DeepSeek-V3's.
+Arch hy_v3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; experts with biases beside shared ones are not known");
+  c.ignore({"qk_norm", "route_norm", "moe_router_use_sigmoid"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  const Count shared = c.count("num_shared_experts", 1);
+  const Count width = c.size({"moe_intermediate_size", "expert_hidden_dim"}, 1536);
+  const Count first = c.count("first_k_dense_replace", 1);
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 192),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? width : 0,
+                  .router_correction = c.flag("moe_router_enable_expert_bias", true),
+                  .layers = sparse_typed(c, a).value_or(LayerSet::every(first, 1, a.layers))});
+  a.mtp = modules_like_last(c, a);
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> hunyuan_families() {
@@ -99,6 +123,8 @@ std::vector<Family> hunyuan_families() {
       {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"hunyuan_v1_moe", hunyuan_moe, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"hunyuan", hunyuan_large, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
+      {"hunyuan_vl hunyuan_vl_text", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048, true}},
+      {"hy_v3", hy_v3, {80, 4096, 64, 8, 128, 13312, 120832, 131072}},
   };
 }
 

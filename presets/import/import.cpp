@@ -36,7 +36,7 @@ const std::vector<Family>& families() {
                              import::rwkv_families,        import::plamo_families,        import::xlstm_families,
                              import::griffin_families,     import::lfm_families,          import::encoder_families,
                              import::deepseek_v4_families, import::nemotron_nas_families, import::diffusion_families,
-                             import::bailing_families,     import::ernie_families})
+                             import::bailing_families,     import::ernie_families,        import::laguna_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();
@@ -196,11 +196,17 @@ void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes
                               u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
 }
 
+/// Models of block diffusion guess the tokens of a block in several passes and read the blocks before it from a cache.
+bool writes_blocks(const Config& c) { return contains({"llada2_moe", "sdar", "sdar_moe"}, c.text("model_type", "")); }
+
 /// Notes on parts that are not counted, and on defaults of the family that were used.
 std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
   add_left_out(c, layers_left_out(c, a), out);
   add_modules(c, a, out);
+  if (writes_blocks(c))
+    out.emplace_back(
+        "it writes blocks of tokens, several passes each, and is counted as a decoder that writes a token a pass");
   if (const std::string taken = defaults_taken(c, a); !taken.empty())
     out.push_back(fmt::format("{} leaves out, so the family's defaults count: {}", c.where(), taken));
   return out;

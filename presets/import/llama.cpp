@@ -9,7 +9,8 @@ namespace {
 
 /// hf llama/modeling_llama.py. `attention_bias` puts biases on q, k, v and o, `mlp_bias` on the MLP's matrices; untied
 /// by default; KV heads default to heads, the head width to hidden / heads. hub openbmb/MiniCPM-2B-sft-bf16,
-/// modeling_minicpm.py: the same with scalar multipliers.
+/// modeling_minicpm.py: the same with scalar multipliers. hub Tele-AI/TeleChat3-36B-Thinking and
+/// IQuestLab/IQuest-Coder-V1-40B-Instruct: the same.
 Arch llama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -71,8 +72,27 @@ Arch granite(const Config& c, const Defaults& d) {
   return llama(c, d);
 }
 
+/// hf hyperclovax/modeling_hyperclovax.py: Granite; under use_post_norm norms before and after each half.
+Arch hyperclovax(const Config& c, const Defaults& d) {
+  Arch a = granite(c, d);
+  if (!c.flag("use_post_norm", false)) return a;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  return a;
+}
+
+/// hf granite_swa/modeling_granite_swa.py: Granite with a sink per head; all but every fourth layer, from the first on,
+/// slide. Layers without rotation (layer_rope_theta) change no parameter.
+Arch granite_swa(const Config& c, const Defaults& d) {
+  Arch a = granite(c, d);
+  a.attention_sinks = true;
+  set_granite_windows(c, a);
+  return a;
+}
+
 /// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama whose `bias`,
-/// on by default, is that of q, k, v and o; the MLP has none.
+/// on by default, is that of q, k, v and o; the MLP has none. hub FreedomIntelligence/openPangu-Embedded-7B,
+/// modeling_openpangu_dense.py: the same.
 Arch internlm(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("bias", true);
@@ -269,6 +289,26 @@ Arch jais2(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf minicpm4/modeling_minicpm4.py: Llama with scalar multipliers, tied by default. Sparse attention (sparse_config)
+/// is hub's.
+Arch minicpm4(const Config& c, const Defaults& d) {
+  if (c.has("sparse_config")) c.refuse("\"sparse_config\": sparse attention of MiniCPM 4 is not known");
+  return llama(c, d);
+}
+
+/// hf nanochat/modeling_nanochat.py: norms without weights, also behind the embedding and on q and k; a plain MLP of
+/// squared ReLU; `attention_bias` on q, k, v and o.
+Arch nanochat(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.norm = NormKind::weight_free;
+  a.embedding_norm = true;
+  a.qk_norm = QkNorm::weight_free;
+  a.mlp = MlpKind::plain;
+  a.activation = activation(c, {"hidden_act"}, "relu2");
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", c.flag("qkv_bias", false));
+  return a;
+}
+
 /// hub pfnet/plamo-13b, modeling_plamo.py: a parallel block with one RMSNorm; n_shared_head heads share keys and
 /// values, whatever num_key_value_heads says; no biases.
 Arch plamo(const Config& c, const Defaults& d) {
@@ -294,12 +334,15 @@ Arch mllama(const Config& c, const Defaults& d) {
 
 std::vector<Family> llama_families() {
   return {
-      {"llama Yi aquila xverse", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"llama Yi aquila xverse code_llama telechat3 iquestcoder", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
       {"mobilellm", mobilellm, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
       {"ouro", ouro, {32, 4096, 32, 32, 0, 22016, 151936, 32768}},
       {"mistral ministral", mistral, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
       {"granite", granite, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"hyperclovax", hyperclovax, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"granite_swa", granite_swa, {24, 2560, 20, 4, 0, 8192, 100352, 8192, true}},
       {"internlm internlm2", internlm, {32, 4096, 32, 0, 0, 11008, 103168, 2048}},
+      {"PanguEmbedded", internlm, {34, 4096, 32, 8, 0, 12800, 153376, 32768}},
       {"internlm3", internlm3, {32, 4096, 32, 0, 0, 11008, 128512, 32768}},
       {"baichuan", baichuan, {32, 4096, 32, 0, 0, 11008, 64000, 4096}},
       {"smollm3", smollm3, {36, 2048, 16, 4, 0, 11008, 128256, 32768, true}},
@@ -318,6 +361,8 @@ std::vector<Family> llama_families() {
       {"jais2", jais2, {32, 3328, 26, 0, 0, 26624, 150272, 8192}},
       {"plamo", plamo, {32, 4096, 32, 0, 0, 13312, 32000, 2048}},
       {"mllama_text_model", mllama, {40, 4096, 32, 8, 0, 14336, 128256, 131072}},
+      {"minicpm4", minicpm4, {32, 4096, 32, 2, 0, 16384, 73448, 32768, true}},
+      {"nanochat", nanochat, {12, 768, 6, 0, 0, 8192, 50304, 2048}},
       {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},
   };
 }

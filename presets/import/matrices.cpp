@@ -89,7 +89,7 @@ void grouped(const Layer& l, const Mixer& m, Count hidden) {
   p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width(), m.attention_out_bias);
   if (m.attention_gate == AttentionGate::per_head) p({"g_proj"}, m.heads, hidden);
   if (m.attention_gate == AttentionGate::per_channel && l.fused().own_gate)
-    p({"gate_proj", "o_gate"}, m.attention_width(), hidden);
+    p({"gate_proj", "g_proj", "o_gate"}, m.attention_width(), hidden);
 }
 
 /// Lightning attention by the names of hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.

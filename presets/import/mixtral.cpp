@@ -35,6 +35,14 @@ Arch granitemoe(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf granitemoe_swa/modeling_granitemoe_swa.py: the same with a sink per head and windows.
+Arch granitemoe_swa(const Config& c, const Defaults& d) {
+  Arch a = granitemoe(c, d);
+  a.attention_sinks = true;
+  set_granite_windows(c, a);
+  return a;
+}
+
 /// The name in ffn_act_fn: {"name": "silu"}.
 Activation dbrx_activation(const Config& ffn) {
   if (!ffn.has("ffn_act_fn")) return Activation::silu;
@@ -169,10 +177,17 @@ Arch afmoe(const Config& c, const Defaults& d) {
 
 }  // namespace
 
+void set_granite_windows(const Config& c, Arch& a) {
+  const LayerSet local = others(LayerSet::every(0, 4, a.layers), a.layers);
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 128);
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(local));
+}
+
 std::vector<Family> mixtral_families() {
   return {
       {"mixtral", mixtral, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
       {"granitemoe granitemoeshared", granitemoe, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"granitemoe_swa", granitemoe_swa, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
       {"dbrx", dbrx, {24, 2048, 16, 0, 0, 0, 32000, 2048}},
       {"grok-1", grok, {64, 6144, 48, 8, 128, 0, 131072, 8192, true}},
       {"git", grok_2, {64, 8192, 64, 8, 128, 32768, 131072, 131072}},

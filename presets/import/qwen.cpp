@@ -34,7 +34,7 @@ Arch qwen2(const Config& c, const Defaults& d) {
 }
 
 /// hf qwen3/modeling_qwen3.py: `attention_bias` (default false) on q, k, v and o; RMSNorms of the head width on q and
-/// k.
+/// k. hub JetLM/SDAR-8B-Chat, modeling_sdar.py: the same, writing blocks of tokens at once.
 Arch qwen3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -87,9 +87,9 @@ std::vector<Family> qwen_families() {
       {"qwen", qwen, {32, 4096, 32, 0, 128, 22016, 151936, 8192}},
       {"qwen2 qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", qwen2, {32, 4096, 32, 32, 0, 22016, 151936, 32768}},
       {"qwen2_5_omni_text", qwen2, {28, 3584, 28, 4, 0, 18944, 152064, 32768}},
-      {"qwen3 qwen3_vl_text", qwen3, {32, 4096, 32, 32, 128, 22016, 151936, 32768}},
+      {"qwen3 qwen3_vl_text sdar", qwen3, {32, 4096, 32, 32, 128, 22016, 151936, 32768}},
       {"qwen2_moe", qwen2_moe, {24, 2048, 16, 16, 0, 5632, 151936, 32768}},
-      {"qwen3_moe qwen3_vl_moe_text", qwen3_moe, {24, 2048, 32, 4, 0, 6144, 151936, 32768}},
+      {"qwen3_moe qwen3_vl_moe_text sdar_moe", qwen3_moe, {24, 2048, 32, 4, 0, 6144, 151936, 32768}},
       {"qwen3_omni_moe_text", qwen3_moe, {28, 2048, 28, 4, 0, 18944, 3584, 32768}},
   };
 }

@@ -223,6 +223,11 @@ TEST_CASE("names of single families tell their groups", "[checkpoint][families]"
   CHECK(group("backbone.layers.0.mixer.up_proj.weight") == "mlp");
   CHECK(group("model.layers.2.feed_forward.expert_bias") == "router");
   CHECK_FALSE(counts("model.layers.2.feed_forward.expert_bias"));
+  // arcee-ai/Trinity-Mini, answerdotai/ModernBERT-base
+  CHECK(group("model.layers.0.self_attn.gate_proj.weight") == "attention");
+  CHECK(group("model.layers.0.mlp.gate_proj.weight") == "mlp");
+  CHECK(group("decoder.bias") == "lm_head");
+  CHECK(group("decoder.block.0.layer.0.SelfAttention.q.weight") == "attention");
   // A value matrix that is called v, and GGUF's vision tower
   CHECK(group("encoder.block.0.layer.0.SelfAttention.v.weight") == "attention");
   CHECK(group("v.blk.0.attn_q.weight") == "vision and audio");

@@ -208,3 +208,39 @@ TEST_CASE("BitNet has the parameters of its modules, norms before the last matri
   CHECK(a.mlp == MlpKind::gated);
   CHECK(a.tied_head);
 }
+
+namespace {
+/// A layer of GPT-2: biases everywhere, two LayerNorms.
+Tensors gpt_layer(Count hidden, Count width) {
+  return {{"q, k, v, out_proj", {hidden, hidden}, 4},
+          {"their biases", {hidden}, 4},
+          {"fc1", {width, hidden}},
+          {"fc1.bias", {width}},
+          {"fc2", {hidden, width}},
+          {"fc2.bias", {hidden}},
+          {"norms and biases", {hidden}, 4}};
+}
+}  // namespace
+
+// microsoft/biogpt, facebook/xglm-564M, Salesforce/ctrl
+TEST_CASE("BioGPT, XGLM and CTRL have the parameters of their modules", "[import][family]") {
+  check_tensors(R"({"model_type": "biogpt", "vocab_size": 42384, "hidden_size": 1024, "num_hidden_layers": 24,
+    "num_attention_heads": 16, "intermediate_size": 4096, "hidden_act": "gelu", "max_position_embeddings": 1024,
+    "layerdrop": 0.0, "scale_embedding": true})",
+                together({in_layers(24, gpt_layer(1024, 4096)),
+                          {{"table", {42384, 1024}}, {"positions", {1026, 1024}}, {"norm and bias", {1024}, 2}}}),
+                346763264);
+  const Arch xglm = check_tensors(
+      R"({"model_type": "xglm", "vocab_size": 256008, "d_model": 1024, "num_layers": 24, "attention_heads": 16,
+    "ffn_dim": 4096, "activation_function": "gelu", "max_position_embeddings": 2048, "scale_embedding": true})",
+      together({in_layers(24, gpt_layer(1024, 4096)), {{"table", {256008, 1024}}, {"norm and bias", {1024}, 2}}}),
+      564463616);
+  CHECK(xglm.position == Position::sinusoidal);
+  const Arch ctrl = check_tensors(
+      R"({"model_type": "ctrl", "vocab_size": 246534, "n_embd": 1280, "n_layer": 48, "n_head": 16, "dff": 8192,
+    "n_positions": 50000, "layer_norm_epsilon": 1e-06})",
+      together({in_layers(48, gpt_layer(1280, 8192)),
+                {{"table", {246534, 1280}}, {"lm_head.bias", {246534}}, {"norm and bias", {1280}, 2}}}),
+      1637964550);
+  CHECK(ctrl.activation == Activation::relu);
+}

@@ -35,6 +35,10 @@ class GgufFile {
     keys_.emplace_back(architecture_ + "." + name, std::move(list));
     return *this;
   }
+  GgufFile& real(const std::string& name, float x) {
+    keys_.emplace_back(architecture_ + "." + name, x);
+    return *this;
+  }
   /// Names of the tensors that follow begin so.
   void prefix(std::string begin) { prefix_ = std::move(begin); }
   /// Names of the tensors that follow begin with that of a layer.

@@ -132,10 +132,10 @@ TEST_CASE("weights in place of a model are answered with what to give instead", 
 TEST_CASE("an unknown model_type is answered with the three nearest and the place of the list", "[load]") {
   const Folder folder;
   const std::string path = folder.write("config.json", R"({"model_type": "qwen3_moee"})");
-  // One edit, two edits, and any of those five edits away.
+  // The other Qwen 3s, first those that fewer edits make of it.
   const std::string said = model_refused(path), count = std::to_string(importable_types().size());
   CHECK_THAT(said, Catch::StartsWith(path + ": model_type \"qwen3_moee\" is not known; the nearest are " +
-                                     "\"qwen3_moe\", \"qwen2_moe\" and \"qwen"));
+                                     "\"qwen3_moe\", \"qwen3_next\" and \"qwen3"));
   CHECK_THAT(said, Catch::EndsWith(" ('llmcalc list families' shows all " + count +
                                    "); for others write an llmcalc model file"));
 }

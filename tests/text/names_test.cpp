@@ -45,6 +45,18 @@ TEST_CASE("the closest names are three whether or not they are near, and a long 
   CHECK(closest("x", {"y"}) == std::vector<std::string>{"y"});
 }
 
+TEST_CASE("the closest names are of the same family, then of a near version, then those that few edits make",
+          "[names]") {
+  const std::vector<std::string> known{"Yi",         "chatglm",     "glm",          "glm4",    "glm4_moe",
+                                       "glm4v_text", "glm_moe_dsa", "glm_ocr_text", "granite", "granitemoe",
+                                       "hunyuan",    "olmo3",       "phi3",         "qwen2",   "qwen3"};
+  CHECK(closest("glm5_next_text", known) == std::vector<std::string>{"glm_ocr_text", "glm_moe_dsa", "glm"});
+  CHECK(closest("hy_v3", known, 1) == std::vector<std::string>{"hunyuan"});  // abbreviated
+  CHECK(closest("granite_swa", known, 2) == std::vector<std::string>{"granite", "granitemoe"});
+  CHECK(closest("qwen4_exp", known, 2) == std::vector<std::string>{"qwen3", "qwen2"});
+  CHECK(closest("OLMO_3_x", known, 1) == std::vector<std::string>{"olmo3"});
+}
+
 TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
   const std::vector<std::string> known{"llama-2-70b", "llama-3.1-70b", "gpt2", "h100-sxm-80gb", "Mixtral-8x7B"};
   CHECK(nearest("lama3-70b", known) == std::vector<std::string>{"llama-2-70b", "llama-3.1-70b"});

@@ -1,0 +1,107 @@
+// Laguna and Mellum: mixtures whose layers differ in heads and windows.
+
+#include <fmt/format.h>
+
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// Heads of every layer: num_attention_heads_per_layer, or num_attention_heads in all.
+std::vector<Count> heads_by_layer(const Config& c, const Arch& a) {
+  constexpr const char* key = "num_attention_heads_per_layer";
+  if (!c.has(key)) return std::vector<Count>(static_cast<std::size_t>(a.layers), a.heads);
+  std::vector<Count> heads = c.counts(key);
+  if (static_cast<Count>(heads.size()) != a.layers)
+    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, heads.size()));
+  return heads;
+}
+
+/// Layers with other numbers of heads than the model's own become mixers of their own, with the window or without.
+void set_heads_by_layer(const Config& c, Arch& a, Count window, const LayerSet& slide) {
+  const std::vector<Count> heads = heads_by_layer(c, a);
+  const Reach reach{window < a.context ? window : 0};
+  InPlace<LayerMixer, 4> kinds;
+  LayerSet own_slide;
+  for (Count i = 0; i < a.layers; ++i) {
+    const Count n = heads[static_cast<std::size_t>(i)];
+    const bool slides = slide.contains(i) && reach.limited();
+    if (n == a.heads && slides) own_slide.insert(i);
+    if (n == a.heads) continue;
+    std::size_t at = 0;
+    while (at < kinds.size() && (kinds[at].heads != n || kinds[at].reach.limited() != slides)) ++at;
+    if (at == 4) c.refuse("\"num_attention_heads_per_layer\": expected five kinds of layers at most");
+    if (at == kinds.size()) {
+      LayerMixer kind;
+      static_cast<Mixer&>(kind) = a;
+      kind.heads = n;
+      if (slides) kind.reach = reach;
+      kinds.push(kind);
+    }
+    kinds[at].layers.insert(i);
+  }
+  set_reach(a, reach, own_slide);
+  for (std::size_t i = 0; i < kinds.size(); ++i) set_mixer(a, kinds[i]);
+}
+
+/// The gate on attention's output: true or "per-head", or "per-element"; gating_types says the same of every layer.
+AttentionGate laguna_gate(const Config& c) {
+  const std::vector<std::string> types = c.has("gating_types") ? c.texts("gating_types") : std::vector<std::string>{};
+  for (const std::string& type : types)
+    if (type != types.front()) c.refuse("\"gating_types\": layers with unlike gates are not known");
+  const json::Value* said = c.find("gating");
+  if (said == nullptr || *said == true || *said == "per-head") return AttentionGate::per_head;
+  if (*said == "per-element") return AttentionGate::per_channel;
+  c.refuse("\"gating\": expected true, per-head or per-element, got " + said->dump());
+}
+
+/// hf laguna/modeling_laguna.py: heads by layer, RMSNorms of the head width on q and k, a softplus gate on attention's
+/// output, `attention_bias` on q, k, v and o; the layers that mlp_layer_types calls sparse (all but the first) have
+/// experts beside a shared one, without a gate, and a load-balancing bias that gets no gradient. Layers slide where
+/// layer_types says so. A softplus costs what a sigmoid does.
+Arch laguna(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  a.attention_gate = laguna_gate(c);
+  c.ignore({"mlp_only_layers", "decoder_sparse_step", "qkv_bias", "moe_routed_scaling_factor",
+            "moe_router_logit_softcapping", "moe_apply_router_weight_on_input", "moe_router_use_sigmoid"});
+  const LayerSet slide = layers_of_type(c, a, "sliding_attention").value_or(LayerSet());
+  set_heads_by_layer(c, a, c.is_null("sliding_window") ? 0 : c.count("sliding_window", 512), slide);
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 256),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = c.size("moe_intermediate_size", 512),
+                  .shared_experts = 1,
+                  .shared_width = c.size("shared_expert_intermediate_size", 512),
+                  .router_correction = true,
+                  .layers = sparse_typed(c, a).value_or(LayerSet::every(1, 1, a.layers))});
+  return a;
+}
+
+/// hf mellum/modeling_mellum.py: Qwen 3 with experts, router without bias, in the layers that mlp_layer_types calls
+/// sparse (all). Layers slide where layer_types says so.
+Arch mellum(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  c.ignore({"max_window_layers", "use_sliding_window", "mlp_only_layers", "decoder_sparse_step"});
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 1024);
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(LayerSet()));
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 64),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = c.size("moe_intermediate_size", 896),
+                  .layers = sparse_typed(c, a).value_or(LayerSet::all(a.layers))});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> laguna_families() {
+  return {
+      {"laguna", laguna, {40, 2048, 48, 8, 128, 8192, 100352, 131072}},
+      {"mellum", mellum, {28, 2304, 32, 4, 128, 7168, 98304, 131072}},
+  };
+}
+
+}  // namespace llmcalc::import
