@@ -107,7 +107,8 @@ constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
 /// Words of keys about parameters, and of keys about layers that are not all alike.
 constexpr auto hints = std::to_array<std::string_view>(
     {"expert", "rank", "lora", "bias", "norm", "moe", "kv_shared", "output_gate", "per_layer_input", "cross_attention",
-     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "sparse_config"});
+     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "sparse_config", "attention_heads",
+     "compress_rate", "attention_sink"});
 
 /// Layers of a kind that a family without "layer_types" does not have.
 bool names_other_layers(std::string_view key, const json::Value& v) {
