@@ -100,6 +100,7 @@ constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
                                  std::string_view{"expert_capacity_factor"},
                                  std::string_view{"is_moe"},
                                  std::string_view{"norm_head"},
+                                 std::string_view{"pooler_num_attention_heads"},
                                  std::string_view{"moe_router_aux_loss_coef"},
                                  std::string_view{"normalize_attention_scores"},
                                  std::string_view{"router_z_loss_coef"}};
