@@ -244,8 +244,8 @@ std::vector<std::string> notes(const Request& r) {
   if (const Count modules = r.model.arch.mtp.modules;
       modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))
     n.push_back(fmt::format("{} for further tokens {} left out; --mtp {} counts {}",
-                            modules == 1 ? "an MTP module" : fmt::format("{} MTP modules", modules), modules == 1 ? "is" : "are",
-                            modules, modules == 1 ? "it" : "them"));
+                            modules == 1 ? "an MTP module" : fmt::format("{} MTP modules", modules),
+                            modules == 1 ? "is" : "are", modules, modules == 1 ? "it" : "them"));
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
                             weight_formats_text(p.weight_precision), training_weights(p).name()));

@@ -21,8 +21,7 @@ Value common(const GgufModel& m, const GgufFamily& f) {
   if (table == nullptr || table->shape.size() != 2)
     m.refuse("tensor \"token_embd.weight\" is missing, so it holds no language model; give the file of the text model");
   const Count predicting = m.count_or("nextn_predict_layers", 0), blocks = m.count("block_count");
-  if (predicting > 0 && predicting >= blocks)
-    m.refuse("it has as many MTP modules as layers; the file is damaged");
+  if (predicting > 0 && predicting >= blocks) m.refuse("it has as many MTP modules as layers; the file is damaged");
   if (blocks - predicting > max_layers)
     m.refuse(fmt::format("expected 1 to {} layers, got {}", max_layers, blocks - predicting));
   Value c = {{"model_type", f.model_type},

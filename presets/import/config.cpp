@@ -100,6 +100,7 @@ constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
                                  std::string_view{"expert_capacity_factor"},
                                  std::string_view{"is_moe"},
                                  std::string_view{"norm_head"},
+                                 std::string_view{"pooler_num_attention_heads"},
                                  std::string_view{"moe_router_aux_loss_coef"},
                                  std::string_view{"normalize_attention_scores"},
                                  std::string_view{"router_z_loss_coef"}};
@@ -107,7 +108,8 @@ constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
 /// Words of keys about parameters, and of keys about layers that are not all alike.
 constexpr auto hints = std::to_array<std::string_view>(
     {"expert", "rank", "lora", "bias", "norm", "moe", "kv_shared", "output_gate", "per_layer_input", "cross_attention",
-     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "sparse_config"});
+     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "sparse_config", "attention_heads",
+     "compress_rate", "attention_sink"});
 
 /// Layers of a kind that a family without "layer_types" does not have.
 bool names_other_layers(std::string_view key, const json::Value& v) {

@@ -89,6 +89,10 @@ TEST_CASE("keys of layers that a family does not have are named", "[import]") {
   const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
   const auto one = [](const char* key) { return std::vector<std::string>{key}; };
   CHECK(unknown(R"("num_kv_shared_layers": 4)") == one("num_kv_shared_layers"));
+  CHECK(unknown(R"("num_sliding_attention_heads": 12)") == one("num_sliding_attention_heads"));
+  CHECK(unknown(R"("num_attention_heads_per_layer": [12, 12, 12, 12, 12, 12, 12, 12])") ==
+        one("num_attention_heads_per_layer"));
+  CHECK(unknown(R"("compress_rates": {"compressed_sparse_attention": 4})") == one("compress_rates"));
   CHECK(unknown(R"("attn_output_gate": true)") == one("attn_output_gate"));
   CHECK(unknown(R"("layer_types": ["mamba", "mamba"])") == one("layer_types"));
   CHECK(unknown(R"("layer_types": ["full_attention", "full_attention"])").empty());

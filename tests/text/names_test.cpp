@@ -94,6 +94,13 @@ TEST_CASE("a word of a command is quoted where a shell would split or read it", 
   CHECK(shell_word("") == "''");
 }
 
+TEST_CASE("a shortened text has no more bytes than asked, and no half letter", "[names]") {
+  CHECK(shortened("0123456789", 10) == "0123456789");
+  CHECK(shortened("0123456789a", 10) == "0123456...");
+  CHECK(shortened("012345\xC3\xA9 and more", 10) == "012345...");
+  CHECK(shortened("a\nb", 10) == "a?b");
+}
+
 TEST_CASE("a quoted text stays on one line and short", "[names]") {
   CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
   CHECK(in_quotes("\x1b[31m\xC2\x9B"
