@@ -1,4 +1,4 @@
-// Ling and Ring of inclusionAI.
+// Ling, Ring and LLaDA 2 of inclusionAI, and Sarvam, whose layers are theirs.
 
 #include "presets/import/families.hpp"
 
@@ -7,7 +7,7 @@ namespace llmcalc::import {
 namespace {
 
 /// What a family has where no key says it.
-struct Usual {
+struct BailingDefaults {
   Count experts, top_k, width;
   bool qk_norm;
 };
@@ -16,7 +16,7 @@ struct Usual {
 /// the head width on q and k (`use_qk_norm`); the first layers are dense, the rest have experts and shared ones fused
 /// into one MLP. The load-balancing bias is a buffer. Modules for further tokens are DeepSeek-V3's
 /// (BailingMoeV2MTPLayer).
-Arch bailing_layers(const Config& c, const Defaults& d, const Usual& usual) {
+Arch bailing_layers(const Config& c, const Defaults& d, const BailingDefaults& usual) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("use_qkv_bias", false);
   a.attention_out_bias = c.flag("use_bias", false);

@@ -99,7 +99,7 @@ Arch gemma3(const Config& c, const Defaults& d) {
 LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first, 1, a.layers); }
 
 /// The layer that a key of an object by layer names: "5" or "05".
-Count layer_number(const Config& c, const std::string& name) {
+Count full_layer_number(const Config& c, const std::string& name) {
   if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
     c.refuse("expected numbers of layers, got " + in_quotes(name));
   return std::stol(name);
@@ -111,7 +111,7 @@ Config full_layers_config(const Config& c, const LayerSet& full) {
   LayerSet named;
   std::string first;
   for (const auto& [name, sizes] : by_layer.value().items()) {
-    const Count layer = layer_number(by_layer, name);
+    const Count layer = full_layer_number(by_layer, name);
     if (layer < max_layers) named.insert(layer);
     if (first.empty()) first = name;
     if (sizes != by_layer.value()[first])

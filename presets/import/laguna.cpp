@@ -9,7 +9,7 @@ namespace llmcalc::import {
 namespace {
 
 /// Heads of every layer: num_attention_heads_per_layer, or num_attention_heads in all.
-std::vector<Count> heads_by_layer(const Config& c, const Arch& a) {
+std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
   constexpr const char* key = "num_attention_heads_per_layer";
   if (!c.has(key)) return std::vector<Count>(static_cast<std::size_t>(a.layers), a.heads);
   std::vector<Count> heads = c.counts(key);
@@ -18,31 +18,38 @@ std::vector<Count> heads_by_layer(const Config& c, const Arch& a) {
   return heads;
 }
 
-/// Layers with other numbers of heads than the model's own become mixers of their own, with the window or without.
-void set_heads_by_layer(const Config& c, Arch& a, Count window, const LayerSet& slide) {
-  const std::vector<Count> heads = heads_by_layer(c, a);
-  const Reach reach{window < a.context ? window : 0};
-  InPlace<LayerMixer, 4> kinds;
+using HeadKinds = InPlace<LayerMixer, 4>;
+
+/// The one of `kinds` that has as many heads and reaches as far; a new one, of `own` otherwise, where there is none.
+LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count heads, const Reach& reach) {
+  for (LayerMixer& kind : kinds)
+    if (kind.heads == heads && kind.reach == reach) return kind;
+  if (kinds.size() == kinds.capacity)
+    c.refuse("\"num_attention_heads_per_layer\": expected five kinds of layers at most");
+  LayerMixer kind;
+  static_cast<Mixer&>(kind) = own;
+  kind.heads = heads;
+  kind.reach = reach;
+  return kinds.push(kind);
+}
+
+/// The model's own mixer is that of the first layer; layers with another number of heads have mixers of their own, with
+/// the window or without.
+void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& slide) {
+  const std::vector<Count> heads = laguna_heads(c, a);
+  const Reach near{window < a.context ? window : 0};
+  a.heads = heads.front();
+  HeadKinds kinds;
   LayerSet own_slide;
   for (Count i = 0; i < a.layers; ++i) {
     const Count n = heads[static_cast<std::size_t>(i)];
-    const bool slides = slide.contains(i) && reach.limited();
-    if (n == a.heads && slides) own_slide.insert(i);
-    if (n == a.heads) continue;
-    std::size_t at = 0;
-    while (at < kinds.size() && (kinds[at].heads != n || kinds[at].reach.limited() != slides)) ++at;
-    if (at == 4) c.refuse("\"num_attention_heads_per_layer\": expected five kinds of layers at most");
-    if (at == kinds.size()) {
-      LayerMixer kind;
-      static_cast<Mixer&>(kind) = a;
-      kind.heads = n;
-      if (slides) kind.reach = reach;
-      kinds.push(kind);
-    }
-    kinds[at].layers.insert(i);
+    if (n != a.heads)
+      kind_with(c, kinds, a, n, slide.contains(i) ? near : Reach()).layers.insert(i);
+    else if (slide.contains(i))
+      own_slide.insert(i);
   }
-  set_reach(a, reach, own_slide);
-  for (std::size_t i = 0; i < kinds.size(); ++i) set_mixer(a, kinds[i]);
+  set_reach(a, near, own_slide);
+  for (const LayerMixer& kind : kinds) set_mixer(a, kind);
 }
 
 /// The gate on attention's output: true or "per-head", or "per-element"; gating_types says the same of every layer.
@@ -68,7 +75,7 @@ Arch laguna(const Config& c, const Defaults& d) {
   c.ignore({"mlp_only_layers", "decoder_sparse_step", "qkv_bias", "moe_routed_scaling_factor",
             "moe_router_logit_softcapping", "moe_apply_router_weight_on_input", "moe_router_use_sigmoid"});
   const LayerSet slide = layers_of_type(c, a, "sliding_attention").value_or(LayerSet());
-  set_heads_by_layer(c, a, c.is_null("sliding_window") ? 0 : c.count("sliding_window", 512), slide);
+  set_laguna_heads(c, a, c.is_null("sliding_window") ? 0 : c.count("sliding_window", 512), slide);
   set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 256),
                   .top_k = c.size("num_experts_per_tok", 8),
                   .width = c.size("moe_intermediate_size", 512),

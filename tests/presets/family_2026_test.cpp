@@ -145,6 +145,10 @@ TEST_CASE("Laguna's heads, windows and gates are what its lists say, or are refu
   CHECK(a.mixers[1].layers == layers({3}));
   CHECK(a.mixers[2].heads == 8);
   CHECK(a.moe.layers == LayerSet::every(1, 1, 8));
+  const Arch other =
+      arch(small("laguna", R"("head_dim": 16, "num_attention_heads_per_layer": [4, 4, 8, 8, 8, 8, 8, 8])"));
+  CHECK(other.heads == 4);
+  CHECK(other.mixers[0].layers == LayerSet::every(2, 1, 8));
   CHECK_THAT(refusal(small("laguna", R"("num_attention_heads_per_layer": [6])")), Catch::Contains("per layer (8)"));
   CHECK_THAT(refusal(small("laguna", R"("num_attention_heads_per_layer": [2, 4, 6, 8, 10, 12, 14, 16])")),
              Catch::Contains("five kinds of layers"));
