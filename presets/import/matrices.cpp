@@ -27,8 +27,8 @@ class Layer {
   const FusedMatrices& fused() const { return fused_; }
 
   void matrix(Component c, const Names& parents, const Names& leaves, Count rows, Count columns, Count groups = 1,
-              bool biased = false) const {
-    Matrix m{c, {}, groups, rows, columns, biased};
+              bool biased = false, bool by_name = false) const {
+    Matrix m{c, {}, groups, rows, columns, biased, by_name};
     for (const std::string& parent : parents)
       for (const std::string& leaf : leaves) m.paths.push_back(prefix_ + parent + "." + leaf);
     if (parents.empty()) m.paths.push_back(prefix_ + leaves.front());
@@ -54,6 +54,10 @@ class Projections {
   Projections(const Layer& l, Names parents) : l_(l), parents_(std::move(parents)) {}
   void operator()(const Names& leaves, Count rows, Count columns, bool biased = false) const {
     l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
+  }
+  /// Numbers of a module with other numbers: blocks pick modules of one matrix each.
+  void parameter(const char* leaf, Count rows, Count columns, Count groups = 1) const {
+    l_.matrix(Component::attention, parents_, {leaf}, rows, columns, groups, false, true);
   }
 
  private:
@@ -188,11 +192,19 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
     case RecurrentKind::rg_lru: {
       const Projections lru(l, {"temporal_block"});
       for (const char* name : {"linear_x", "linear_y"}) lru({name}, values, hidden, true);
+      for (const char* name : {"rg_lru.input_gate_weight", "rg_lru.recurrent_gate_weight"})
+        lru.parameter(name, r.head_dim, r.head_dim, r.heads);
       return lru({"linear_out"}, hidden, values, true);
     }
     case RecurrentKind::rwkv6: {
       const Projections mix(l, {"attention"});
       for (const char* name : {"receptance", "key", "value", "gate"}) mix({name}, values, hidden);
+      if (r.mix_rank > 0) {
+        mix.parameter("time_maa_w1", mul(5, r.mix_rank), hidden);
+        mix.parameter("time_maa_w2", hidden, r.mix_rank, 5);
+        mix.parameter("time_decay_w1", r.rank, hidden);
+        mix.parameter("time_decay_w2", values, r.rank);
+      }
       return mix({"output"}, hidden, values);
     }
     case RecurrentKind::mlstm: {
@@ -254,9 +266,10 @@ void mix(const Layer& l, const Mixer& m, Count hidden) {
 void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
-  const Names up{"up_proj", "gate_up_proj", "input_linear", "w3", "c_fc", "fc1", "fc11", "dense_h_to_4h", "key"};
-  const Names gate{"gate_proj", "gate_up_proj", "input_linear", "w1", "fc12"};
-  const Names down{"down_proj", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
+  const Names up{"up_proj", "proj_up", "gate_up_proj", "input_linear",  "w3",
+                 "c_fc",    "fc1",     "fc11",         "dense_h_to_4h", "key"};
+  const Names gate{"gate_proj", "proj_up_gate", "gate_up_proj", "input_linear", "w1", "fc12"};
+  const Names down{"down_proj", "proj_down", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
   const bool fused = a.mlp == MlpKind::gated && l.fused().gate_up && c != Component::experts;
   if (fused) l.matrix(c, parents, both(gate, both({"Wi"}, up)), mul(2, width), in, groups, biased);
   if (!fused && a.mlp == MlpKind::gated) l.matrix(c, parents, gate, width, in, groups, biased);
@@ -298,7 +311,9 @@ namespace {
 
 void dense(const Layer& l, const Arch& a, const LayerKind& kind) {
   if (kind.mlp_width == 0) return;
-  feed_forward(l, a, Component::mlp, {"mlp", "feed_forward", "ffn", "mixer", "shared_mlp"}, kind.mlp_width, a.hidden);
+  feed_forward(l, a, Component::mlp, {"mlp", "mlp_block", "feed_forward", "ffn", "mixer", "shared_mlp"}, kind.mlp_width,
+               a.hidden);
+  if (a.mlp_receptance) l.matrix(Component::mlp, {"feed_forward"}, {"receptance"}, a.hidden, a.hidden);
 }
 
 /// Attention and a dense MLP twice, the experts beside them (LongCat).

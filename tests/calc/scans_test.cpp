@@ -98,6 +98,20 @@ TEST_CASE("what layers with scans keep is what the table of stored tensors says,
   for (const Arch& a : all()) test::check_stored(a, tokens);
 }
 
+TEST_CASE("two ranks keep of layers with scans what the table says, with their tokens divided or not",
+          "[textbook][scan]") {
+  for (const Arch& a : all())
+    for (const bool sp : {false, true}) {
+      INFO(name(a.recurrent.kind) << (sp ? ", tokens divided" : ""));
+      const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1};
+      const Prices prices = price(a, plan, {.tp = 2, .sp = sp}, {});
+      const textbook::MicroBatch<textbook::Fraction> m{
+          .B = 1, .S = tokens, .p = 2, .log_sum_exps = false, .sequence_parallel = sp};
+      CHECK(kept_bytes(prices, plan, whole_model(prices.kinds)) ==
+            textbook::stored(a, textbook::exact_sizes(a, 2), m, Recompute::none).bytes(2).bytes());
+    }
+}
+
 // Two FLOPs for a multiply-add: RG-LRU's is a h + x, which backward finds again, and one for each gradient.
 TEST_CASE("RG-LRU has a multiply-add per channel and token, and mLSTM one value more than its heads", "[cost][scan]") {
   const LinearAttention lru{.sequences = 2,

@@ -37,7 +37,7 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   refused("params lama-3.1-70b",
           "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
           "list "
-          "models' shows all 171)");
+          "models' shows all 170)");
   refused("train gpt2 --hardware h10",
           "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 126)");
   refused("show h1000",

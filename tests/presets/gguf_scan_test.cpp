@@ -37,7 +37,13 @@ TEST_CASE("a GGUF file of PLaMo 2 1B has every tensor booked", "[gguf][hybrid]")
     for (const char* name : {"ssm_b_norm.weight", "ssm_c_norm.weight"}) f.norm(name, 64);
     f.matrix("ssm_out", d, inner);
   }
-  check(f, "plamo-2-1b");
+  const Arch a = booked(f).arch;
+  CHECK(parameters(a).total == f.numbers());
+  CHECK(parameters(a).total == 1291441920);
+  CHECK(a.mixers[0].layers == LayerSet::every(0, 2, 16));
+  CHECK(a.mixers[0].recurrent.heads == 32);
+  CHECK(a.mixers[0].recurrent.rank == 128);
+  CHECK((a.heads == 16 && a.kv_heads == 1 && a.head_dim == 128));
 }
 
 TEST_CASE("a GGUF file of RWKV-6 1.6B has every tensor booked", "[gguf][hybrid]") {
