@@ -22,6 +22,7 @@ using test::odd_blocks;
 using test::odd_choices;
 using test::odd_encoders;
 using test::odd_recurrences;
+using test::odd_repeats;
 using test::odd_tables;
 
 namespace {
