@@ -84,6 +84,7 @@ class Cuda final : public Backend {
     if (a.moe.router_scales) return "factors of experts";
     if (a.bidirectional) return "attention to later tokens";
     if (!a.head.has_logits()) return "models without logits";
+    if (a.head.exit_gate) return "exit gates";
     if (a.position == Position::relative) return "relative positions";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }

@@ -67,6 +67,21 @@ inline std::vector<ModelCard> odd_tables() {
 /// An encoder, and one before a decoder.
 inline std::vector<ModelCard> odd_encoders() {
   return {
+      odd("an encoder with narrow ends whose layers all have one set of weights",
+          [](Arch& a) {
+            a.bidirectional = true;
+            a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+            a.norm_placement = NormPlacement::post;
+            a.final_norm = false;
+            a.embedding_norm = a.narrow_ends = true;
+            a.embedding_width = 40;
+            a.position = Position::learned;
+            a.position_rows = 4096;
+            a.token_types = 3;
+            a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+            a.tied_head = a.head_bias = true;
+            a.repeats.layers = LayerSet::every(1, 1, 7);
+          }),
       odd("an encoder with token types, a pooler and a head for masked tokens",
           [](Arch& a) {
             a.bidirectional = true;
@@ -370,21 +385,6 @@ inline std::vector<ModelCard> odd_recurrences() {
 /// Layers that repeat others' weights.
 inline std::vector<ModelCard> odd_repeats() {
   return {
-      odd("an encoder with narrow ends whose layers all have one set of weights",
-          [](Arch& a) {
-            a.bidirectional = true;
-            a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
-            a.norm_placement = NormPlacement::post;
-            a.final_norm = false;
-            a.embedding_norm = a.narrow_ends = true;
-            a.embedding_width = 40;
-            a.position = Position::learned;
-            a.position_rows = 4096;
-            a.token_types = 3;
-            a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
-            a.tied_head = a.head_bias = true;
-            a.repeats.layers = LayerSet::every(1, 1, 7);
-          }),
       odd("layers with windows and experts that run again behind the final norm, and a gate",
           [](Arch& a) {
             a.layers = 8;

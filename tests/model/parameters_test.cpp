@@ -62,6 +62,15 @@ Count& part_of(Parameters& p, const std::string& name) {
 /// A matrix for each channel, of one row: nothing to factor.
 bool is_convolution(const std::string& name) { return name.ends_with("_conv.weight") || name == "conv.core.weight"; }
 
+/// The layers that multiply by a weight: its own and those that repeat it.
+Count times_used(const Arch& a, const std::string& name) {
+  if (!a.has_repeats() || !name.starts_with("layers.")) return 1;
+  const Count owner = std::stoll(name.substr(7));
+  Count n = 0;
+  for (Count i = 0; i < a.layers; ++i) n += a.weights_of(i) == owner ? 1 : 0;
+  return n;
+}
+
 Parameters counted(const Arch& arch) {
   Parameters p;
   for (const ParameterShape& s : parameter_shapes(arch)) {
@@ -84,8 +93,9 @@ Parameters counted(const Arch& arch) {
         p.matmul += n;
         p.matmul_active += n;
       }
-      p.matmul += n;
-      p.matmul_active += n - idle(arch.moe.visited());  // of choices of experts without weights a token has its share
+      p.matmul += times_used(arch, s.name) * n;
+      p.matmul_active += times_used(arch, s.name) *
+                         (n - idle(arch.moe.visited()));  // of choices of experts without weights a token has its share
     }
   }
   p.non_embedding = p.total - p.embedding - p.position - p.lm_head;
