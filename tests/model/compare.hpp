@@ -50,6 +50,11 @@ inline constexpr Kind kinds[] = {{model::Number::f32, "float32", 1e-5},
                                  {model::Number::f16, "fp16", 0.03 / 6},
                                  {model::Number::f64, "double", 1e-12}};
 
+/// How far two ways to the same result may lie apart in a model: twice the layers have twice the roundings in a row.
+inline double room(const Variant& v, const Kind& k) {
+  return k.rounding * std::max(1.0, static_cast<double>(v.arch.layers) / 2);
+}
+
 /// A model on a backend of its own, its weights scrambled: the same for the same variant, format and seed.
 struct Run {
   std::unique_ptr<model::Backend> cpu;

@@ -54,7 +54,7 @@ Count& part_of(Parameters& p, const std::string& name) {
     if (name.starts_with(table)) return p.position;
   if (name.starts_with("embedding.") || name.starts_with("head.project.")) return p.embedding;
   if (name.starts_with("head.")) return p.lm_head;
-  for (const char* mixer : {"attn.", "cross.", "delta.", "kda.", "ssm.", "conv.", "rwkv."})
+  for (const char* mixer : {"attn.", "cross.", "delta.", "kda.", "ssm.", "conv.", "rwkv.", "lru.", "mlstm."})
     if (name.starts_with(mixer)) return p.attention;
   return p.mlp;
 }

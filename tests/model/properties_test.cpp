@@ -116,7 +116,7 @@ TEST_CASE("decoding token by token, with a cache and without, gives the logits o
         REQUIRE(steps.size() == context - prompt + 1);
         for (std::size_t i = 0; i < steps.size(); ++i) {
           INFO("mla " << static_cast<int>(mla) << ", cache " << cached << ", token " << i + prompt - 1);
-          CHECK(difference(steps[i], of_token(full, context, i + prompt - 1)) < f.rounding);
+          CHECK(difference(steps[i], of_token(full, context, i + prompt - 1)) < test::room(v, f));
         }
       }
   });
@@ -292,7 +292,7 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
         // Naive attention rounds the probabilities, those that dropout leaves, and their gradients where it stores
         // them: that often the room in 16 bits. In fp16 the largest differences are a choice of experts or a side of a
         // ReLU that rounding decides, under dropout above all.
-        double room = f.rounding;
+        double room = test::room(v, f);
         if (f.number == Number::bf16) room *= dropout ? 3 : 2;
         if (f.number == Number::f16) room *= dropout ? 8 : 2;
         CHECK(difference(naive, test::loss_and_gradients(v, f.number)) < room);

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <utility>
 
 #include "calc/cost.hpp"
+#include "calc/layer_kinds.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/program.hpp"
@@ -120,6 +122,17 @@ Documents any_documents(Dice& dice, Count seq) {
   return all;
 }
 
+/// Layers repeat the one a period before them where they are of one kind with it.
+void repeat_alike(Arch& a) {
+  const Repeats given = std::exchange(a.repeats, {});
+  if (given.layers.empty()) return;
+  const LayerKinds kinds = layer_kinds(a);
+  LayerSet alike;
+  for (Count i = given.period; i < a.layers; ++i)
+    if (kind_index(kinds, i) == kind_index(kinds, i - given.period)) alike.insert(i);
+  if (!alike.empty()) a.repeats = {given.period, alike, given.normed};
+}
+
 /// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
 Case any_case(Dice& dice) {
   validate::Choice row;
@@ -136,6 +149,7 @@ Case any_case(Dice& dice) {
   if (a.residual_block > 0) a.residual_block = dice.of(1, 3);
   if (a.altup) a.per_layer = {.rows = a.vocabulary, .width = dice.of(1, 9)};
   a.embedding_width = a.embedding_width == width ? a.hidden : dice.of(1, 40);
+  a.narrow_ends = a.narrow_ends && a.embedding_width != a.hidden;
   a.head_dim = 2 * dice.of(1, 10);
   a.mlp_width = dice.of(1, 40);
   if (a.latent.kv_rank > 0) {
@@ -156,6 +170,7 @@ Case any_case(Dice& dice) {
   if (a.block == BlockKind::shortcut) a.moe.layers = LayerSet::all(a.layers);
   if (a.is_encoder_decoder()) a.mixers[0].layers = LayerSet::every(dice.of(1, a.layers - 1), 1, a.layers);
   leave_apart(a);
+  repeat_alike(a);
   a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
   c.plan.seq = dice.of(1, a.context);
   if (!c.plan.documents.empty()) c.plan.documents = any_documents(dice, c.plan.seq);
