@@ -37,7 +37,7 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   refused("params lama-3.1-70b",
           "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
           "list "
-          "models' shows all 170)");
+          "models' shows all 171)");
   refused("train gpt2 --hardware h10",
           "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 126)");
   refused("show h1000",
@@ -64,7 +64,8 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
 
 TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli]") {
   refused("params",
-          "'llmcalc params' needs MODEL (a preset, a model file, a config.json or its folder); 'llmcalc params --help' "
+          "'llmcalc params' needs MODEL (a preset, a model file, a config.json, a GGUF or safetensors file, or a "
+          "folder of these); 'llmcalc params --help' "
           "shows an example");
   refused("params gpt2 more", "\"more\" is one argument too many for 'llmcalc params'; its help shows what it takes");
   refused("train gpt2", "'llmcalc train' needs --hardware HW; 'llmcalc list hardware' shows what there is");
