@@ -37,8 +37,7 @@ int run_plan(const Arguments& arguments) {
   return plan_serve(arguments);
 }
 
-constexpr std::array plan_words{Word{"WHAT", "train or serve"},
-                                Word{"MODEL", model_meaning}};
+constexpr std::array plan_words{Word{"WHAT", "train or serve"}, Word{"MODEL", model_meaning}};
 constexpr std::array plan_options{
     Option{"--objective", "NAME", "what is best: time, cost, energy or memory [time]"},
     Option{"--max-gpus", "N", "instead of --gpus: the best of 1, 2, 4 ... GPUs up to N, and of N"},
