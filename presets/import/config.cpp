@@ -132,17 +132,28 @@ bool says_nothing(const json::Value& v) {
   return v.is_null() || v == false || (v.is_number() && v == 0) || ((v.is_structured() || v.is_string()) && v.empty());
 }
 
+std::vector<Config::Unread> Config::unread_values() const {
+  const std::vector<std::string> names = object_.unread();  // in the order of the object
+  std::vector<Unread> out;
+  auto next = names.begin();
+  for (const auto& [key, v] : value().get_ref<const json::Value::object_t&>()) {
+    if (next == names.end() || *next != key) continue;
+    ++next;
+    if (!says_nothing(v)) out.push_back({key, v});
+  }
+  return out;
+}
+
 std::vector<std::string> Config::unread() const {
-  std::vector<std::string> out = object_.unread();
-  std::erase_if(out, [&](const std::string& key) { return says_nothing(value()[key]); });
+  std::vector<std::string> out;
+  for (const Unread& u : unread_values()) out.push_back(u.key);
   return out;
 }
 
 std::vector<std::string> Config::suspicious() const {
-  std::vector<std::string> out = unread();
-  std::erase_if(out, [&](const std::string& key) {
-    return !sounds_like_parameters(key) && !names_other_layers(key, value()[key]);
-  });
+  std::vector<std::string> out;
+  for (const Unread& u : unread_values())
+    if (sounds_like_parameters(u.key) || names_other_layers(u.key, u.value)) out.push_back(u.key);
   return out;
 }
 
@@ -190,9 +201,9 @@ Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
 
 Arch sized_arch(const Config& c, const Defaults& d) {
   Arch a;
-  a.layers = c.required({"num_hidden_layers", "n_layer"}, d.layers);
+  a.layers = c.required({"num_hidden_layers", "n_layer", "num_blocks"}, d.layers);
   require_layers(c, a.layers);
-  a.hidden = a.embedding_width = c.required({"hidden_size", "d_model"}, d.hidden);
+  a.hidden = a.embedding_width = c.required({"hidden_size", "d_model", "embedding_dim"}, d.hidden);
   a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
   a.context = d.context;
   a.tied_head = c.flag("tie_word_embeddings", d.tied);

@@ -72,7 +72,12 @@ class Config {
   const std::vector<Assumption>& assumptions() const { return *assumed_; }
   /// Takes back defaults that a list in the config stands in for.
   void forget(Keys keys) const;
-  /// Keys that nothing asked for, unless their value is null, false, 0 or empty.
+  struct Unread {
+    const std::string& key;
+    const json::Value& value;
+  };
+  /// What nothing asked for, unless the value is null, false, 0 or empty; and its keys.
+  std::vector<Unread> unread_values() const;
   std::vector<std::string> unread() const;
   /// Those of them whose names hint at parameters.
   std::vector<std::string> suspicious() const;

@@ -18,9 +18,20 @@ constexpr std::array draft_words = {std::string_view{"eagle"},  std::string_view
                                     std::string_view{"dspark"}, std::string_view{"medusa"}, std::string_view{"mtp"}};
 
 /// Families whose classes have another name than their model_type: hub moonshotai/Kimi-K2-Instruct, xai-org/grok-2,
-/// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_names = {
-    {{"kimi_k2", "deepseekv3"}, {"git", "grok1"}, {"nemotron-nas", "decilm"}, {"gte", "new"}}};
+/// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5; Falcon's, Code Llama's, GPT-SW3's, Yi's and
+/// GLM-4's first configs.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names = {{{"kimi_k2", "deepseekv3"},
+                                                                                        {"git", "grok1"},
+                                                                                        {"nemotron-nas", "decilm"},
+                                                                                        {"gte", "new"},
+                                                                                        {"falcon", "rw"},
+                                                                                        {"RefinedWeb", "rw"},
+                                                                                        {"RefinedWebModel", "rw"},
+                                                                                        {"RefinedWebModel", "falcon"},
+                                                                                        {"code_llama", "llama"},
+                                                                                        {"gpt-sw3", "gpt2"},
+                                                                                        {"Yi", "llama"},
+                                                                                        {"glm4", "chatglm"}}};
 
 /// Letters and digits alone, in lower case: "mimo_v2" and "MiMoV2" are one.
 std::string plain(std::string_view name) {
@@ -51,7 +62,8 @@ std::string foreign_class(const Config& c) {
   for (const auto& [family, of_class] : other_names) known = known || (family == type && own.starts_with(of_class));
   if (known) return "";
   return fmt::format(
-      "\"architectures\" names {}, which is no known class of model_type {}; it is counted as that family's",
+      "\"architectures\" names {}, which is no known class of model_type {}; the model is counted by its "
+      "model_type",
       in_quotes(name), in_quotes(type));
 }
 

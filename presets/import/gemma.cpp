@@ -142,11 +142,13 @@ void set_full_heads(const Config& c, Mixer& full, const LayerSet& layers) {
 }
 
 /// Mixers of Gemma 4: window layers with own keys and values are the model's own; full layers have heads of
-/// global_head_dim, and with attention_k_eq_v num_global_key_value_heads of them, whose keys are the values.
+/// global_head_dim, and with attention_k_eq_v num_global_key_value_heads of them, whose keys are the values. The last
+/// layer is full whatever layer_types says (hf configuration_gemma4.py).
 void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_window) {
-  const LayerSet slide = layers_of_type(c, a, "sliding_attention").value_or([&] {
+  const LayerSet listed = layers_of_type(c, a, "sliding_attention").value_or([&] {
     return others(LayerSet::every(5, 6, a.layers), a.layers);
   }());
+  const LayerSet slide = listed.filtered(layers_from(a, a.layers - 1), false);
   const LayerSet shared = layers_from(a, first_shared), full = others(slide, a.layers);
   const Count window = c.count("sliding_window", usual_window);
   const Reach reach{window < a.context ? window : 0};

@@ -118,6 +118,7 @@ Arch biogpt(const Config& c, const Defaults& d) {
 /// hf xglm/modeling_xglm.py: GPT-2 with sinusoidal positions and an MLP of ffn_dim.
 Arch xglm(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
+  c.forget({"n_inner", "intermediate_size"});
   a.mlp_width = c.size("ffn_dim", 4096);
   a.activation = activation(c, {"activation_function"}, "gelu");
   a.position = Position::sinusoidal;
@@ -127,6 +128,7 @@ Arch xglm(const Config& c, const Defaults& d) {
 /// hf ctrl/modeling_ctrl.py: GPT-2 with sinusoidal positions, an MLP of dff under ReLU and a bias on the tied head.
 Arch ctrl(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
+  c.forget({"n_inner", "intermediate_size"});
   a.mlp_width = c.size("dff", 8192);
   a.activation = Activation::relu;
   a.position = Position::sinusoidal;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "presets/import/families.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc::import {
 
@@ -52,15 +53,24 @@ void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& sl
   for (const LayerMixer& kind : kinds) set_mixer(a, kind);
 }
 
-/// The gate on attention's output: true or "per-head", or "per-element"; gating_types says the same of every layer.
+/// The gate on attention's output that a key's value stands for: true or "per-head", or "per-element".
+AttentionGate gate_called(const Config& c, const json::Value& said) {
+  if (said == true || said == "per-head") return AttentionGate::per_head;
+  if (said == "per-element") return AttentionGate::per_channel;
+  c.refuse("\"gating\": expected true, per-head or per-element, got " + in_quotes(said.dump()));
+}
+
+/// gating says it of all layers, gating_types of each; a gate per head where neither is there.
 AttentionGate laguna_gate(const Config& c) {
-  const std::vector<std::string> types = c.has("gating_types") ? c.texts("gating_types") : std::vector<std::string>{};
-  for (const std::string& type : types)
-    if (type != types.front()) c.refuse("\"gating_types\": layers with unlike gates are not known");
   const json::Value* said = c.find("gating");
-  if (said == nullptr || *said == true || *said == "per-head") return AttentionGate::per_head;
-  if (*said == "per-element") return AttentionGate::per_channel;
-  c.refuse("\"gating\": expected true, per-head or per-element, got " + said->dump());
+  std::vector<AttentionGate> gates;
+  if (said != nullptr) gates.push_back(gate_called(c, *said));
+  if (c.has("gating_types"))
+    for (const std::string& type : c.texts("gating_types")) gates.push_back(gate_called(c, type));
+  for (const AttentionGate gate : gates)
+    if (gate != gates.front())
+      c.refuse("\"gating\" and \"gating_types\": layers with unlike gates are not known; give all the same");
+  return gates.empty() ? AttentionGate::per_head : gates.front();
 }
 
 /// hf laguna/modeling_laguna.py: heads by layer, RMSNorms of the head width on q and k, a softplus gate on attention's

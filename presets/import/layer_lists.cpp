@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "text/names.hpp"
@@ -153,14 +154,21 @@ LayerSet sparse_or(const Config& c, const Arch& a, const LayerSet& by_rule, Keys
 namespace {
 
 /// Lists with an entry per layer on which no size depends, by a word in their names: bounds of activations, rotation,
-/// tokens, factors.
-constexpr std::array sizeless = {std::string_view{"rope"},         std::string_view{"rotary"},
-                                 std::string_view{"limit"},        std::string_view{"token_id"},
-                                 std::string_view{"scale"},        std::string_view{"multiplier"},
-                                 std::string_view{"architectures"}};
+/// tokens, factors, rates of learning, what is read of some layers.
+constexpr std::array sizeless = {std::string_view{"rope"},    std::string_view{"rotary"},
+                                 std::string_view{"limit"},   std::string_view{"token_id"},
+                                 std::string_view{"scale"},   std::string_view{"multiplier"},
+                                 std::string_view{"_lr"},     std::string_view{"_ids"},
+                                 std::string_view{"output_"}, std::string_view{"architectures"}};
 
-bool has_no_size(const std::string& key) {
-  return std::any_of(sizeless.begin(), sizeless.end(),
+/// Words in the names of lists that can tell layers apart.
+constexpr std::array of_layers = {std::string_view{"layer"},   std::string_view{"type"},  std::string_view{"pattern"},
+                                  std::string_view{"heads"},   std::string_view{"width"}, std::string_view{"size"},
+                                  std::string_view{"experts"}, std::string_view{"attn"},  std::string_view{"attention"},
+                                  std::string_view{"mlp"},     std::string_view{"block"}, std::string_view{"window"}};
+
+bool has_word(const std::string& key, std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return key.find(word) != std::string::npos; });
 }
 
@@ -168,19 +176,19 @@ bool differs(const json::Value& list) {
   return std::any_of(list.begin(), list.end(), [&](const json::Value& one) { return one != list.front(); });
 }
 
-bool tells_layers_apart(const Config& c, const Arch& a, const std::string& key) {
-  const json::Value& v = c.value()[key];
+bool tells_layers_apart(const Arch& a, const std::string& key, const json::Value& v) {
   if (!v.is_array() || v.empty() || !differs(v)) return false;
   if (key == "layer_types" || key == "mlp_layer_types") return true;
   const auto size = static_cast<Count>(v.size());
-  return a.layers > 2 && (size == a.layers || size == a.layers + a.mtp.modules) && !has_no_size(key);
+  return a.layers > 2 && (size == a.layers || size == a.layers + a.mtp.modules) && has_word(key, of_layers) &&
+         !has_word(key, sizeless);
 }
 
 }  // namespace
 
 void refuse_unread_lists(const Config& c, const Arch& a) {
-  for (const std::string& key : c.unread())
-    if (tells_layers_apart(c, a, key))
+  for (const auto& [key, value] : c.unread_values())
+    if (tells_layers_apart(a, key, value))
       c.refuse(fmt::format(
           "{} tells layers apart, and model_type {} is known without it; give the config.json that the model "
           "was published with, or write an llmcalc model file",

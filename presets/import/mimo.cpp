@@ -142,13 +142,13 @@ void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
 Arch step3p5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::per_head;
-  c.ignore({"moe_router_activation", "moe_router_scaling_factor"});
+  c.ignore({"moe_router_activation", "moe_router_scaling_factor", "n_shared_experts"});
   if (c.flag("use_head_wise_attn_gate", true)) a.attention_gate = AttentionGate::per_head;
   const LayerMixer window = step_window(c, a);
   require_heads(c, a, window);
   set_mixer(a, window);
   const Count shared = c.count(c.has("share_expert_dims") ? "share_expert_dims" : "share_expert_dim", 1280);
-  set_experts(a, {.experts = c.size({"moe_num_experts", "n_routed_experts", "num_local_experts"}, 288),
+  set_experts(a, {.experts = c.size({"moe_num_experts", "n_routed_experts", "num_experts", "num_local_experts"}, 288),
                   .top_k = c.size({"moe_top_k", "num_experts_per_tok"}, 8),
                   .width = c.size("moe_intermediate_size", 1280),
                   .shared_experts = shared > 0 ? 1 : 0,

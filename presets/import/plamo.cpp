@@ -27,6 +27,7 @@ Arch plamo2(const Config& c, const Defaults& d) {
   c.ignore({"head_dim", "hidden_act", "image_feature_size", "image_proj_type", "image_token_id", "linear_type",
             "fp8_accum_dtype", "eval_attention_n_bit", "eval_mlp_n_bit", "sliding_window", "rope_theta",
             "rope_local_theta"});
+  c.forget({"head_dim"});
   a.head_dim = own.head_dim;
   a.qk_norm = QkNorm::each_head_rms;
   a.norm_placement = NormPlacement::both;

@@ -79,7 +79,7 @@ Arch rwkv7(const Config& c, const Defaults& d) {
 Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);
   c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});
-  if (!c.is_null("attention_hidden_size") && c.size("attention_hidden_size", a.hidden) != a.hidden)
+  if (c.has("attention_hidden_size") && c.size("attention_hidden_size", a.hidden) != a.hidden)
     c.refuse("\"attention_hidden_size\" must be \"hidden_size\"; no released model has another");
   const Count head = c.size("head_size", 64);
   if (a.hidden % head != 0) c.refuse("\"hidden_size\" must be a multiple of \"head_size\"");

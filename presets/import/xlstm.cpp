@@ -27,13 +27,7 @@ Count width_of_head(const Config& c, Count width, Count heads) {
 /// multiples of ffn_round_up_to_multiple_of. Matrices that weight_mode fuses hold the same numbers. States are float32;
 /// they have no limit of tokens, and the model was trained on 8192 (arXiv:2503.13427).
 Arch xlstm(const Config& c, const Defaults& d) {
-  Arch a;
-  a.layers = c.required({"num_hidden_layers", "num_blocks"}, d.layers);
-  require_layers(c, a.layers);
-  a.hidden = a.embedding_width = c.required({"hidden_size", "embedding_dim"}, d.hidden);
-  a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
-  a.context = d.context;
-  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  Arch a = sized_arch(c, d);
   if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; xLSTM's projections with biases are not known");
   for (const char* key : {"add_qk_norm", "add_post_norm"})
     if (c.flag(key, false)) c.refuse(fmt::format("\"{}\" is true; such norms are not known", key));

@@ -154,6 +154,9 @@ TEST_CASE("Laguna's heads, windows and gates are what its lists say, or are refu
              Catch::Contains("five kinds of layers"));
   CHECK_THAT(refusal(small("laguna", R"("gating": false)")), Catch::Contains("expected true, per-head or per-element"));
   CHECK_THAT(refusal(small("laguna", R"("gating_types": ["per-head", "per-element"])")), Catch::Contains("unlike"));
+  CHECK_THAT(refusal(small("laguna", R"("gating": true, "gating_types": ["per-element"])")), Catch::Contains("unlike"));
+  CHECK(arch(small("laguna", R"("gating_types": ["per-element", "per-element"])")).attention_gate ==
+        AttentionGate::per_channel);
 }
 
 TEST_CASE("Mellum 2 has the parameters of its modules, a full layer after three with windows", "[import][family]") {
@@ -220,6 +223,22 @@ TEST_CASE("Gemma 4 12B has the parameters of its text model's modules, one KV he
 }
 
 // What transformers 5 saves has heads of full layers under their numbers.
+// configuration_gemma4.py: "Last layer must use full_attention".
+TEST_CASE("Gemma 4's last layer is full whatever its list says", "[import][family]") {
+  const auto full = [](const std::string& more) {
+    const Arch a = arch(small("gemma4_unified_text", R"("head_dim": 16, "global_head_dim": 32)" + more));
+    LayerSet wide;
+    for (std::size_t i = 0; i < a.mixers.size(); ++i)
+      if (a.mixers[i].head_dim == 32)
+        for (Count layer = 0; layer < a.layers; ++layer)
+          if (a.mixers[i].layers.contains(layer)) wide.insert(layer);
+    return wide;
+  };
+  CHECK(full("") == test::layers({5, 7}));
+  CHECK(full(R"(, "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+    "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention"])") == test::layers({7}));
+}
+
 TEST_CASE("Gemma 4's heads of full layers are read by layer, or refused", "[import][family]") {
   json::Value saved = gemma_12b();
   saved.erase("global_head_dim");

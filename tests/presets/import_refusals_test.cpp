@@ -116,7 +116,7 @@ TEST_CASE("a class of another family is named", "[import]") {
   };
   CHECK(notes("llama", "OuroForCausalLM") ==
         std::vector<std::string>{"\"architectures\" names \"OuroForCausalLM\", which is no known class of model_type "
-                                 "\"llama\"; it is counted as that family's"});
+                                 "\"llama\"; the model is counted by its model_type"});
   for (const auto& [type, name] : {std::pair{"llama", "LlamaForSequenceClassification"},
                                    {"qwen3", "Qwen3ForCausalLM"},
                                    {"gpt_neox", "GPTNeoXForCausalLM"},

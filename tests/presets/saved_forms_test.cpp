@@ -286,7 +286,7 @@ TEST_CASE("a list that tells layers apart and that the family does not read is r
              Catch::Contains("\"layer_types\" tells layers apart"));
   CHECK_THAT(says(R"("mlp_layer_types": ["dense", "sparse"])"),
              Catch::Contains("\"mlp_layer_types\" tells layers apart"));
-  for (const char* harmless : {"rope_thetas", "swiglu_limits", "eos_token_ids"})
+  for (const char* harmless : {"rope_thetas", "swiglu_limits", "eos_token_ids", "labels", "output_hidden_layers"})
     CHECK(says("\"" + std::string(harmless) + "\": " + eight) == "nothing was refused");
   CHECK(says(R"("kv_heads_of_layers": [2, 2, 2, 2, 2, 2, 2, 2])") == "nothing was refused");
   CHECK(says(R"("some_list": [1, 2, 3])") == "nothing was refused");
