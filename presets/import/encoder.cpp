@@ -19,7 +19,7 @@ ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   if (name == model + "ForMaskedLM") return {.kind = HeadKind::masked_token};
   if (name == model + "ForSequenceClassification") return {.kind = HeadKind::none, .pooler = pools};
   if (names_labels(c)) return {.kind = HeadKind::none};
-  if (bert && name == "BertForPreTraining")
+  if (pools && name == model + "ForPreTraining")
     return {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
   if (bert && name == "BertForNextSentencePrediction")
     return {.kind = HeadKind::none, .pooler = true, .sentence_pair = true};
@@ -127,24 +127,21 @@ void set_narrow_ends(Arch& a, Count width) {
 }
 
 /// hf albert/modeling_albert.py: BERT whose embedding is narrower than its layers, and whose layers run in groups of
-/// inner_group_num (1) with weights of their own. Of num_hidden_groups (1) such groups each runs num_hidden_layers /
-/// num_hidden_groups times, one after the other.
+/// inner_group_num (1) with weights of their own. Each of num_hidden_groups (1) such groups runs as often as the
+/// others, or once more, one after the other: run i is of group i num_hidden_groups / num_hidden_layers, cut down.
 Arch albert(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Albert");
   a.activation = activation(c, {"hidden_act"}, "gelu_new");
   set_narrow_ends(a, c.size("embedding_size", 128));
-  const Count groups = c.size("num_hidden_groups", 1), inner = c.size("inner_group_num", 1);
-  if (a.layers % groups != 0)
-    c.refuse(
-        fmt::format("\"num_hidden_groups\": {} groups do not divide the {} layers; this program knows groups that "
-                    "run equally often",
-                    groups, a.layers));
-  const Count each = mul(a.layers / groups, inner);
-  a.layers = mul(a.layers, inner);
+  const Count groups = c.size("num_hidden_groups", 1), inner = c.size("inner_group_num", 1), runs = a.layers;
+  if (groups > runs)
+    c.refuse(fmt::format("\"num_hidden_groups\" is {}, more than the {} layers; some would never run", groups, runs));
+  a.layers = mul(runs, inner);
   require_layers(c, a.layers);
   a.repeats.period = inner;
-  for (Count i = 0; i < a.layers; ++i)
-    if (i % each >= inner) a.repeats.layers.insert(i);
+  const auto group_of = [&](Count run) { return run * groups / runs; };
+  for (Count i = inner; i < a.layers; ++i)
+    if (group_of(i / inner) == group_of(i / inner - 1)) a.repeats.layers.insert(i);
   if (!a.has_repeats()) a.repeats = {};
   c.ignore({"classifier_dropout_prob", "net_structure_type", "num_memory_blocks", "gap_size", "down_scale_factor"});
   return a;
