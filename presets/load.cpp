@@ -25,11 +25,13 @@ bool exists(std::string_view path) {
   return !path.empty() && fs::exists(fs::path(path), ignored);
 }
 
-/// Whether `text` is meant as a path: a name of a preset has no '/' and no ".json", and is neither "-" nor the name of
-/// a file.
+/// Whether `text` is meant as a path: a name of a preset has no '/' and none of these endings, and is neither "-" nor
+/// the name of a file.
 bool is_path(std::string_view text) {
-  return text == json::standard_input || text.find('/') != std::string_view::npos || lower(text).ends_with(".json") ||
-         exists(text);
+  const std::string name = lower(text);
+  for (const std::string_view ending : {".json", ".gguf", ".safetensors"})
+    if (name.ends_with(ending)) return true;
+  return text == json::standard_input || text.find('/') != std::string_view::npos || exists(text);
 }
 
 /// The preset that `text` names; null where it is a path. A file that exists comes before a preset whose name `text`

@@ -64,6 +64,8 @@ TEST_CASE("what looks like a path is read as a file", "[load]") {
   CHECK(hardware_refused("nowhere.json") == "cannot read 'nowhere.json': no such file");
   CHECK(hardware_refused("./h100") == "cannot read './h100': no such file");
   CHECK(model_refused("no/where") == "cannot read 'no/where': no such file");
+  CHECK_THAT(model_refused("nowhere.gguf"), Catch::Contains("cannot read 'nowhere.gguf'"));
+  CHECK_THAT(model_refused("nowhere.safetensors"), Catch::Contains("cannot read 'nowhere.safetensors'"));
   CHECK(hardware_refused(folder.path.string()) ==
         "cannot read '" + folder.path.string() + "': it is a folder; give a JSON file");
 }
