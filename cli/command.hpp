@@ -15,7 +15,7 @@ struct Word {
   bool repeats = false;  ///< the last word of a command can stand for several
 };
 
-/// What MODEL may be, in every command that computes.
+/// The help for MODEL, the same in every command.
 inline constexpr std::string_view model_meaning =
     "a preset, a model file, a config.json, a GGUF or safetensors file, or a folder of these";
 

@@ -9,7 +9,8 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// What tokens read of themselves: (q, u k) v.
+/// Adds to each token's output what the token reads from its own key and value: (q . (u k)) v, with q, u and k of
+/// key_dim numbers and v of value_dim.
 template <typename W>
 class Bonus {
  public:
@@ -116,7 +117,7 @@ class BonusChunks {
   using Decays = ChunkDecays<W>;
   using Scores = ChunkScores<W>;
 
-  /// What a chunk adds to the state is its values.
+  /// Empty: the values enter the state as they are, so that a chunk has no equation to solve.
   struct Solved {};
 
   Scores scores(const Decays& e) { return {e, products_, Sight::before_decay, in_.q, in_.k}; }

@@ -65,7 +65,7 @@ struct KeyRows {
       lanes<W>(0, s.key_dim, [=](Count i) { to[i] = wide(x[i]) * times; });
     }
   }
-  /// Of rows of another length: mLSTM's queries alone are scaled.
+  /// The factor on rows that are not made unit vectors; only mLSTM scales its queries.
   double plain_scale() const { return kind == RecurrentKind::mlstm ? scale : 1; }
   /// Adds the gradient of the operand, from that of the rows.
   void add_gradient(const Rows<W>& d, const HeadView& from, const HeadView& to, Count sequence, Count group) const {
@@ -204,7 +204,7 @@ class HeadRows {
     if (in_.normaliser == nullptr) return nullptr;
     return static_cast<W*>(in_.normaliser) + 2 * ((sequence_ * s_.queries + t) * s_.heads + head_);
   }
-  /// Of o = y / max(|z|, 1): that of y, and of z behind it.
+  /// mLSTM divides its output, o = y / max(|z|, 1). Returns the gradients of y and, behind them in each row, of z.
   Rows<W> normalised_gradient(const T* d_o) const {
     Rows<W> d(s_.queries, s_.value_dim());
     const T* const o = static_cast<const T*>(in_.out);
