@@ -1,4 +1,5 @@
 #include "presets/import/families.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc::import {
 
@@ -17,7 +18,7 @@ LayerSet recurrent_layers(const Config& c, const Arch& a) {
     if (type == "recurrent")
       found.insert(i);
     else if (type != "attention")
-      c.refuse("\"block_types\" has \"" + type + "\"; expected recurrent or attention");
+      c.refuse("\"block_types\" has " + in_quotes(type) + "; expected recurrent or attention");
   }
   return found;
 }
