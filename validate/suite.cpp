@@ -145,11 +145,10 @@ const std::vector<Factor>& factors() { return all_factors; }
 void settle_training(Choice& c) {
   const bool is_alone =
       c[keys] != 2 && !is_encoder_decoder(c) && !is_relative(c) && c[middle_layer] != 8 && c[streams] < 2;
-  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group read its input alone
-  if (c[precision] == 0) c[gradients] = 0;               // they are numbers of the precision
-  if (c[further] > 0) c[logits] %= 2;                    // modules' logits are there whole
-  if (!is_alone || c[further] > 0 || c[middle_layer] >= 12)
-    c[trained] = 0;  // so do those of a model of which a part is trained
+  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;                  // layers of a group read its input alone
+  if (c[precision] == 0) c[gradients] = 0;                               // they are numbers of the precision
+  if (c[further] > 0) c[logits] %= 2;                                    // modules' logits are there whole
+  if (!is_alone || c[further] > 0 || has_receptance(c)) c[trained] = 0;  // the transformer trains no part of these
   if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers do not run again
 }
 
@@ -256,9 +255,9 @@ std::vector<Choice> covering_array() {
 namespace {
 
 /// The factors that a backend may lack a level of.
-constexpr std::array lackable{weight_format, cache_format, optimizer, states,  precision, middle_layer,
-                              activation,    last_layer,   streams,   stack,   keys,      experts,
-                              position,      further,      documents, trained, gradients, logits};
+constexpr std::array lackable{weight_format, cache_format, optimizer, states, precision, middle_layer, activation,
+                              last_layer,    streams,      stack,     keys,   experts,   position,     further,
+                              documents,     trained,      gradients, logits, repeats};
 
 /// The choice with the plain level of each factor that is a reason of what is lacking, or of all that could be.
 Choice without(Choice c, const std::function<std::string(const Case&)>& lacks) {

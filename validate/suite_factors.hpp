@@ -55,6 +55,8 @@ Plan make_plan(const Choice& c);
 inline bool is_latent(const Choice& c) { return c[attention] == 3 || c[attention] == 4; }
 inline bool is_relative(const Choice& c) { return c[position] == 5 || c[position] == 6; }
 inline bool is_encoder(const Choice& c) { return c[stack] == 1 || c[stack] == 2; }
+/// RWKV-5 and -6, whose MLPs have a receptance.
+inline bool has_receptance(const Choice& c) { return c[middle_layer] >= 12; }
 inline bool is_encoder_decoder(const Choice& c) { return c[stack] == 3; }
 
 }  // namespace llmcalc::validate

@@ -123,12 +123,12 @@ TEST_CASE("a model beats counted pairs where more than one token before tells th
 }
 
 TEST_CASE("a run in two parts is the run in one", "[learn]") {
-  CHECK(test::llmcalc(learn("whole.safetensors") + " --steps 20").code == 0);
-  // A schedule of 20 steps that ends at 10, and goes on.
-  CHECK(test::llmcalc(learn("half.safetensors") + " --steps 20 --minutes 0.00001").code == 0);
+  CHECK(test::llmcalc(learn("whole.safetensors") + " --steps 600").code == 0);
+  CHECK(test::signalled(learn("half.safetensors") + " --steps 600", {SIGINT}, std::chrono::milliseconds(20)).code ==
+        130);
   CHECK(test::llmcalc("learn " + text_file() + " --out " + path("half.safetensors") + " --resume").code == 0);
   CHECK((test::read_file(path("whole.safetensors")) == test::read_file(path("half.safetensors"))));
-  refused("learn " + text_file() + " --out " + path("half.safetensors") + " --resume", "has learnt 20 steps already");
+  refused("learn " + text_file() + " --out " + path("half.safetensors") + " --resume", "has learnt 600 steps already");
   refused("learn " + text_file() + " --out " + path("half.safetensors") + " --resume --batch 3", "leave --batch out");
   refused("learn " + text_file() + " --out " + path("none.safetensors") + " --resume", "there is no '");
   test::write_file(path("other.txt"), text() + "more\n");
