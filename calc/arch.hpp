@@ -169,9 +169,9 @@ struct Mtp {
   constexpr bool operator==(const Mtp&) const = default;
 };
 
-/// Layers without weights of their own: each has those of the layer `period` before it (ALBERT, arXiv:1909.11942;
-/// looped models, arXiv:2510.25741). Weights, gradients and optimizer states count once; what a layer computes, keeps
-/// and caches counts in each of them.
+/// Cross-layer parameter sharing: layers without weights of their own, each with those of the layer `period` before it
+/// (ALBERT, arXiv:1909.11942; MobileLLM, arXiv:2402.14905, 3.3; looped models, arXiv:2510.25741). Weights, gradients
+/// and optimizer states count once; what a layer computes, keeps and caches counts in each of them.
 struct Repeats {
   Count period = 1;
   LayerSet layers;
@@ -204,7 +204,7 @@ struct Arch : Mixer {
   bool mlp_shift = false;     ///< dense MLPs read a mix of their input and of the token before's, by `hidden` learned
                               ///< shares (RWKV)
   bool mlp_receptance = false;  ///< beside mlp_shift: a hidden x hidden matrix of another mix, by whose sigmoid the
-                                ///< result is multiplied (RWKV-6)
+                                ///< result is multiplied (RWKV-5, RWKV-6)
   Moe moe;                      ///< moe.experts = 0: dense
 
   Repeats repeats;

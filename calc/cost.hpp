@@ -93,7 +93,7 @@ constexpr Learned operator*(Count n, const Learned& l) {
           mul(n, l.frozen), mul(n, l.factored), mul(n, l.adamw)};
 }
 Learned learned(const Shape& shape);
-/// The same of an operator, whose weights may be frozen.
+/// The same of an operator, whose weights may be frozen, or another operator's: then only `matmul` counts.
 Learned learned(const Op& op);
 
 /// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an

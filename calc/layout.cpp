@@ -131,8 +131,8 @@ bool heads_divide(const Arch& arch, Count ranks) {
   return true;
 }
 
-/// Whether layers read what another segment made besides their input.
-bool reads_others(const Arch& arch) {
+/// Whether layers need what may lie in another stage: its tensors besides their input, or its weights.
+bool needs_others(const Arch& arch) {
   bool shared = arch.has_repeats() || arch.residual_block > 0 || arch.per_layer.width > 0 ||
                 arch.is_encoder_decoder() || (arch.position == Position::relative && !arch.layer_distances);
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) shared = shared || arch.mixer(i).reads_kv();
@@ -164,7 +164,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
 LayoutFlaw flaw(const Arch& arch, const Layout& l) {
   if (!heads_divide(arch, l.tp)) return LayoutFlaw::heads;
   if (l.sp && l.tp == 1) return LayoutFlaw::sequence_of_one;
-  if (l.pp > 1 && reads_others(arch)) return LayoutFlaw::pipeline_state;
+  if (l.pp > 1 && needs_others(arch)) return LayoutFlaw::pipeline_state;
   const LayoutFlaw context = context_flaw(arch, l);
   return context != LayoutFlaw::none ? context : expert_flaw(arch, l);
 }

@@ -162,7 +162,8 @@ enum class LayoutFlaw : std::uint8_t {
   context_heads,    ///< Ulysses: the context ranks do not divide the heads of a tensor-parallel rank
   context_state,    ///< a state that passes through a sequence in order, or an indexer that chooses among the keys of
                     ///< all tokens, under context parallelism
-  pipeline_state,   ///< a stage would have to pass on more than its result: keys and values, per-layer inputs
+  pipeline_state,   ///< a stage would have to pass on more than its result: keys and values, per-layer inputs; or
+                    ///< have weights of layers of another stage, which its own repeat
   context_encoder,  ///< context parallelism over an encoder-decoder, or over relative positions
   context_tokens,   ///< a sequence has no equal parts for the context ranks: 2 for each, or under Ulysses 1
   experts,          ///< the expert-parallel ranks do not divide the experts, or there are none

@@ -231,7 +231,8 @@ class Walk {
     return (c && c->regather) ||
            (p && p->kind == PointwiseKind::gate && is_glu(maker) && p_.glu_store == GluStore::recompute);
   }
-  /// The product of a gate within an MLP, or with a layer's input; a gate of the MLP's result (RWKV-6) is no such one.
+  /// The product of a gate within an MLP, or with a layer's input; RWKV's receptance gates the MLP's result and is
+  /// kept.
   static bool is_glu(const Op& op) { return in_mlp(op.component) && op.split != Split::partial; }
   void need(TensorId t, OpId by) {
     if (t == no_tensor || tensors_[t].outside) return;

@@ -176,12 +176,14 @@ inline constexpr auto choices<RecurrentKind> = std::array{Choice{RecurrentKind::
 /// Sizes of a recurrence. Its kind says what each is; those that it does not name are 0.
 struct Recurrent {
   RecurrentKind kind = RecurrentKind::none;
-  Count heads = 0;      ///< H: value heads; of Mamba-1 and of a short convolution their channels; of rg_lru the blocks
-  Count head_dim = 0;   ///< P: width of a head's values; of Mamba-1 and of a short convolution 1
-  Count key_heads = 0;  ///< heads of queries and keys (DeltaNet), groups (Mamba-2); KDA, mlstm: H; mamba: 1; rg_lru: 0
+  Count heads = 0;      ///< H: value heads; of Mamba-1 without heads and of a short convolution the channels; of rg_lru
+                        ///< the blocks
+  Count head_dim = 0;   ///< P: width of a head's values; 1 where the heads are channels
+  Count key_heads = 0;  ///< heads of queries and keys (DeltaNet), groups (Mamba-2); KDA, RWKV, mlstm: H; mamba: 1;
+                        ///< rg_lru: 0
   Count key_dim = 0;    ///< N: width of queries and keys, size of the state per channel; rg_lru: 1
   Count taps = 0;       ///< K of the convolutions
-  Count rank = 0;       ///< mamba: of the step's projection; KDA: of decay and gate; RWKV-7: of the decay
+  Count rank = 0;       ///< mamba: of the step's projection; KDA: of decay and gate; RWKV-6, RWKV-7: of the decay
   Count mix_rank = 0;   ///< RWKV-6: of what is added to the shares of each of five mixes; 0: decays and shares are the
                         ///< same for every token (RWKV-5), and `rank` is 0
   Count step_rank = 0, gate_rank = 0;  ///< RWKV-7: of the in-context learning rate, and of the gate

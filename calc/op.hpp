@@ -113,7 +113,8 @@ struct IndexScores {
 /// How a token updates the state of a head.
 enum class StateRule : std::uint8_t {
   sum,          ///< S + k v': 2 passes over the state, an update and the product with q (lightning attention)
-  state_space,  ///< a S + k v': 3 passes, the decay among them (Mamba)
+  state_space,  ///< a S + k v': 3 passes, the decay among them (Mamba, mLSTM; RWKV-5 and -6, whose query reads the
+                ///< state before the update, and its own token under a bonus)
   delta,        ///< a S + k (v - k' a S)': 4 passes, the product with k among them (DeltaNet, KDA)
   removal,      ///< a S - b (r' S) + k v': 5 passes, for it removes by keys r and b of their own (RWKV-7)
   diagonal      ///< a S + v, one number per channel, which is the output: 1 pass (RG-LRU)
@@ -147,8 +148,9 @@ struct LinearAttention {
   Count gates = 0, weights = 0;
   Count state_bytes = 4;         ///< per number of the state
   bool hands_on_values = false;  ///< later layers read its values, too, which are its input `values_at`
-  bool normalised = false;       ///< values have a further number, 1, and outputs are divided by what becomes of it; in
-                                 ///< the largest gate's scale, a number per head that the state has besides (mLSTM)
+  bool normalised = false;       ///< mLSTM: values have a further number, 1, and outputs are divided by what becomes of
+                                 ///< it. The state is kept divided by e^m, m the largest gate so far, which is one more
+                                 ///< number per head
   static constexpr std::size_t values_at = 2;
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }

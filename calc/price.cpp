@@ -135,16 +135,18 @@ class Pricer {
     const Count all = mul(l.rows, l.in);
     return bytes_of(p_.activation, gather ? ceil_div(all, std::get<Collective>(gather->shape).ranks) : all);
   }
-  /// Inputs that several products read wait once. The gradient of a row-cut product's result is whole on every rank.
+  /// Inputs that several products read wait once, but each its own mix of a token shift. The gradient of a row-cut
+  /// product's result is whole on every rank.
   Bytes read_for_weights(const OpList& ops) const {
-    std::array<bool, most_tensors> counted{};
+    std::array<bool, most_tensors> counted{}, mixed{};
     Bytes all;
     for (const Op& op : ops) {
+      if (const Shift* s = std::get_if<Shift>(&op.shape)) mixed[op.out] = s->mixes > 1;
       const Linear* l = std::get_if<Linear>(&op.shape);
       if (l == nullptr || op.is_frozen()) continue;
       all += bytes_of(p_.activation, mul(l->rows, l->out));
       if (!counted[op.in[0]]) all += input_for_weights(ops, op, *l);
-      counted[op.in[0]] = true;
+      counted[op.in[0]] = !mixed[op.in[0]];
     }
     return all;
   }
@@ -175,10 +177,11 @@ class Pricer {
     if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(*loss, p_);
   }
 
+  bool is_divided(const Op& op) const { return folds_experts(layout_) && is_divided_over_experts(op); }
+
   /// Notes what an operator multiplies with and another one holds.
   void borrow(LayerPrice& row, const Op& op) const {
-    const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
-    (divided ? row.borrowed.experts : row.borrowed.own) += learned(op.shape).total;
+    (is_divided(op) ? row.borrowed.experts : row.borrowed.own) += learned(op.shape).total;
     row.borrowed.weights += weight_bytes(op.shape, stored(op, p_));
   }
 
@@ -186,7 +189,7 @@ class Pricer {
     row.cache += cache_row(op.shape, p_);
     if (op.borrowed) return borrow(row, op);
     const Learned mine = learned(op);
-    const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
+    const bool divided = is_divided(op);
     row.learned += mine;
     if (divided) row.experts += mine;
     hold_table(row, op);
@@ -219,8 +222,7 @@ class Pricer {
       if (mine.count == 0) continue;
       Matrices whole = matrices_of(s.whole, op.name);
       whole.count = mine.count;
-      const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
-      (divided ? row.muon_experts : row.muon) +=
+      (is_divided(op) ? row.muon_experts : row.muon) +=
           Orthogonalizing{orthogonalized(whole, prices_.bound_rates), orthogonalized(whole, prices_.estimated_rates),
                           whole == mine ? 0 : whole.numbers()};
     }

@@ -103,9 +103,9 @@ class Recurrence {
     return out("conv.out", product("conv.out_mul", c, y));
   }
 
-  /// W channels in H blocks of P: a convolution without activation, whose result the gates of input and decay read by a
-  /// matrix per block; both gates' biases and a number for the decay, 3 W, are of the core. Its result lies under an
-  /// activation of another projection of the input.
+  /// W channels in H blocks of P. A projection and a convolution without activation make x. Two block-diagonal matrices
+  /// of x, a P x P block each, make the input gate and the recurrence gate; their biases and the decay's parameter, 3
+  /// W, are numbers of the core. Its result is multiplied by an activation of another projection of the input.
   TensorId rg_lru() {
     const Count w = r_.width(), p = r_.head_dim;
     const Step& s = b_.step();
@@ -119,10 +119,10 @@ class Recurrence {
     return b_.linear("lru.out", attn, Split::row, y, w, b_.arch().hidden, true, p);
   }
 
-  /// H heads of N throughout. Mixes of each token and the one before it for receptance, key, value, gate and, of
-  /// RWKV-6, decay: its shares are moved by a low rank of one more mix, and the decay comes through a low rank; RWKV-5
-  /// has learned numbers alone. Decays where they are learned, and the bonus, are numbers of the core. Then a LayerNorm
-  /// of every head, and the gate.
+  /// H heads of N throughout. Token shift: receptance, key, value, gate and, of RWKV-6, decay each read a mix of the
+  /// token and the one before it. RWKV-6 makes the shares of the mixes (ddlerp, data-dependent linear interpolation)
+  /// and the decay from the token, each through a low rank; in RWKV-5 both are learned numbers. Learned decays and the
+  /// bonus are numbers of the core. Then a LayerNorm of every head, and the gate.
   TensorId rwkv6() {
     const Count w = r_.width(), d = r_.head_dim;
     const bool moves = r_.mix_rank > 0;
@@ -135,8 +135,8 @@ class Recurrence {
     return out("rwkv.out", gated("rwkv.gate_mul", projected("rwkv.gate", w, d), o));
   }
 
-  /// H heads with keys of N and values of P: an input gate and a decay per head, with biases; the state has one value
-  /// more, which normalises. A LayerNorm of every head without bias, and a gate.
+  /// H heads with keys of N and values of P: an input gate and a forget gate (`decay`) per head, with biases; the state
+  /// has one value more, which normalises. A LayerNorm of every head without bias, and a gate.
   TensorId mlstm() {
     const Count keys = mul(r_.heads, r_.key_dim), w = r_.width();
     const TensorId q = projected("mlstm.q", keys, r_.key_dim), k = projected("mlstm.k", keys, r_.key_dim);
@@ -202,13 +202,15 @@ class Recurrence {
   /// Five mixes, whose shares a low rank of a mix moves.
   TensorId moved_mixes() {
     const Step& s = b_.step();
-    const Count d = b_.arch().hidden, rank = r_.mix_rank, all = mul(5, rank), t = b_.tokens();
-    const Shift first{s.sequences, s.queries, d, 1, false, true}, then{s.sequences, s.queries, d, 5, true, false};
+    constexpr Count n = 5;  // decay, key, value, receptance, gate
+    const Count d = b_.arch().hidden, rank = r_.mix_rank, all = mul(n, rank), t = b_.tokens();
+    const Shift first{.sequences = s.sequences, .queries = s.queries, .width = d, .mixes = 1, .peeks = true};
+    const Shift then{.sequences = s.sequences, .queries = s.queries, .width = d, .mixes = n, .moved = true};
     const TensorId x = b_.add("rwkv.shift", attn, first, Split::inside, x_);
     TensorId low = b_.linear("rwkv.mix_down", attn, Split::inside, x, d, all, false);
     const Pointwise act{.kind = PointwiseKind::activate, .rows = t, .width = all};
     low = b_.add("rwkv.mix_act", attn, act, Split::inside, low);
-    const Linear up{.rows = mul(5, t), .in = rank, .out = d, .groups = 5};
+    const Linear up{.rows = mul(n, t), .in = rank, .out = d, .groups = n};
     const TensorId moves = b_.add("rwkv.mix_up", attn, up, Split::inside, low);
     return b_.add("rwkv.mix", attn, then, Split::inside, {x_, moves});
   }

@@ -5,7 +5,7 @@
 ///
 ///   gated DeltaNet   arXiv:2412.06464, hf qwen3_next/modeling_qwen3_next.py
 ///   KDA              arXiv:2510.26692, hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py
-///   Mamba-1          arXiv:2312.00752, hf mamba/modeling_mamba.py
+///   Mamba-1          arXiv:2312.00752, hf mamba/modeling_mamba.py; with heads: hub pfnet/plamo-2-1b, modeling_plamo.py
 ///   Mamba-2          arXiv:2405.21060, hf nemotron_h, granitemoehybrid, falcon_h1
 ///   RWKV-7           arXiv:2503.14456, fla-org/flash-linear-attention, layers/rwkv7.py
 ///   RG-LRU           arXiv:2402.19427, hf recurrent_gemma/modeling_recurrent_gemma.py

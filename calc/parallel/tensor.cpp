@@ -222,7 +222,8 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen() || op.borrowed) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    // Latent projections, since experts are cut; a router's weights are not summed.
+    // Latent projections, since experts are cut, and RWKV's receptance, whose product is with a partial sum; a
+    // router's weights are not summed.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
     // Token shifts and low ranks, since what reads them is cut; an indexer is whole.
     const bool before_heads = std::holds_alternative<Shift>(op.shape) ||

@@ -58,6 +58,7 @@ Flops recurrences_again(const Arch& a, const Pass& p) {
 Flops mlp_flops(const Arch& a, const Pass& p) {
   Arch without = a;
   without.moe = {};
+  without.mlp_shift = without.mlp_receptance = false;
   without.mlp_width = 0;
   without.mlps = {};
   const Exact weights = Exact(matmul_parameters(a)) - matmul_parameters(without);

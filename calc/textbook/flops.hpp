@@ -1,6 +1,6 @@
 #pragma once
 /// FLOPs in closed form: matmuls only, 1 multiply-add = 2. Element-wise work (softmax, norms, activations, RoPE,
-/// dropout) is never counted. Tokens t = B S.
+/// dropout) is not counted, but for updates of recurrent states. Tokens t = B S.
 
 #include <cstdint>
 
@@ -95,8 +95,8 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
 }
 
 /// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table that is narrower than the model (2
-/// where a dense layer leads back),
-/// 2 t D L D_p to the inputs of all layers, 2 t (n_h - 1) D^2 to the residual streams of alternating updates.
+/// where a dense layer leads back), 2 t D L D_p to the inputs of all layers, 2 t (n_h - 1) D^2 to the residual streams
+/// of alternating updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
   N table = s.D_e == s.D ? N(0) : N(s.narrows_head ? 4 : 2) * tokens * s.D * s.D_e;
@@ -182,7 +182,7 @@ N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) { return states_done(s, batch, queries).forward; });
 }
 /// What backward runs again of recurrences: of states, and each convolution under an activation once, 2 t_c per
-/// channel, for the slope; a short convolution has none.
+/// channel, for the slope; a short convolution has none, and RG-LRU's is under none.
 template <class N>
 N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {

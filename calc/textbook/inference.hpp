@@ -24,8 +24,9 @@ Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precisi
 // ---- States that do not grow
 
 /// Bytes of a sequence's states on one rank: linear attention 4 A d_h^2 per layer (float32); a recurrence H d_p d_k
-/// numbers in the format of its state and the last t_c - 1 inputs of its convolutions, p bytes each, or RWKV-7's last
-/// token of D numbers on every rank; as many again of an MLP that mixes tokens. A short convolution has no state.
+/// numbers in the format of its state (RG-LRU: d_k is 1; mLSTM: H (d_k (d_p + 1) + 1), with a normaliser and its scale)
+/// and the last t_c - 1 inputs of its convolutions, p bytes each, or RWKV's last token of D numbers on every rank; as
+/// many again of an MLP that mixes tokens. A short convolution has no state.
 template <class N>
 N sequence_state(const Sizes<N>& all, const N& p) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -55,8 +56,8 @@ Flops decode_flops(const Arch& arch, Count batch, Count context, bool absorbed =
 /// Distinct experts that t tokens visit, each choosing k of n at random: n (1 - (1 - k/n)^t).
 double experts_touched(Count experts, Count top_k, Count tokens);
 
-/// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once, t rows of each table, and the
-/// expected number of visited experts.
+/// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once for every
+/// layer that uses them, t rows of each table, and the expected number of visited experts.
 double weight_bytes_read(const Arch& arch, Count tokens, Count weight_bytes);
 
 // ---- Times: max(FLOPs / (n peak e), bytes / (n bandwidth e')) of a whole step

@@ -195,6 +195,7 @@ Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
       const std::string number = mixer == 0 ? "" : std::to_string(mixer + 1);
       return letter((std::string(name) + (name[0] == 'L' ? "_own" : "") + number).c_str(), value);
     });
+    if (!(part.i.L == N(0))) part.i.L = part.L_s;
   };
   s.L = letter("L_own", all);
   set(s, 0);

@@ -4,58 +4,15 @@
 
 #include <array>
 
-#include "calc/arch.hpp"
-#include "calc/plan.hpp"
-#include "calc/textbook/sizes.hpp"
+#include "calc/textbook/recurrent_stored.hpp"
 
 namespace llmcalc::textbook {
 
-/// The run: B sequences of S tokens, p bytes per number, and the choice of tensors stored on one of T ranks.
-template <class N>
-struct MicroBatch {
-  N B, S, p;
-  AttentionImpl attention = AttentionImpl::flash;
-  SoftmaxStore softmax = SoftmaxStore::minimal;
-  GluStore glu = GluStore::all;
-  Mla mla = Mla::automatic;
-  bool norm_stats = true, attention_dropout = false, hidden_dropout = false;
-  bool log_sum_exps = true;  ///< of the loss: where no float32 logits are
-  bool sequence_parallel = false;
-  bool even = true;  ///< every rank has as many tokens
-};
-
-/// The tokens of the micro-batch that a rank works on.
-enum class Tokens : std::uint8_t {
-  all,       ///< B S
-  first,     ///< the first of every sequence: B
-  mine,      ///< B S/T under sequence parallelism
-  scattered  ///< B S/T too, but cut number by number, not token by token
-};
-
-/// A stored tensor: `each` numbers for every token in each of `layers`, of p bytes or one.
-template <class N>
-struct Stored {
-  N layers;
-  Tokens tokens = Tokens::all;
-  bool numbers = true;  ///< p bytes each; false: bytes
-  N each;
-  bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
-  N rows = 0;                          ///< in place of the tokens: pooled ones
-  bool handed_on = false;              ///< later layers read it: kept where the block's other tensors are recomputed
-};
-
-/// Number of tokens: B S, or the rank's share under sequence parallelism.
-template <class N>
-N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
-  const N all = tokens == Tokens::first ? m.B : m.B * m.S;
-  return tokens == Tokens::all || !m.sequence_parallel ? all : quotient_up(all, ranks);
-}
-
 template <class N, class Visit>
-class StoredTable {
+class StoredTable : StoredRows<N, Visit> {
  public:
   StoredTable(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Visit& visit)
-      : a_(a), mixer_(s.mixer), s_(s), m_(m), visit_(visit) {}
+      : StoredRows<N, Visit>(m, visit), a_(a), mixer_(s.mixer), s_(s) {}
 
   void each() {
     embedding();
@@ -66,7 +23,9 @@ class StoredTable {
   }
 
  private:
-  static bool has(const N& layers) { return !(layers == N(0)); }
+  using Rows = StoredRows<N, Visit>;
+  using Rows::bytes, Rows::has, Rows::m_, Rows::numbers, Rows::statistic, Rows::statistics, Rows::visit_;
+
   /// The first layer's mixer reads what its sum reads: nothing is kept between them.
   void without_first_norm() {
     numbers(N(-1), Tokens::mine, s_.D);
@@ -78,7 +37,7 @@ class StoredTable {
     if (has(s_.L_e)) run_norms();
     if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
-    if (has(s_.L_r)) recurrent();
+    if (has(s_.L_r)) RecurrentStored<N, Visit>(s_, m_, visit_).each();
     if (has(s_.L_d)) dense(s_.L_d, s_.cut(s_.F));
     for (const MlpLayers<N>& other : s_.mlps)
       if (has(other.L)) dense(other.L, s_.cut(other.F));
@@ -120,15 +79,8 @@ class StoredTable {
     if (mixer_.attention == AttentionKind::compressed) return compressed();
     mixer_.attention == AttentionKind::latent ? latent() : grouped();
   }
-  void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
-  void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
   void once(Tokens tokens, bool number, const N& each) { visit_(Stored<N>{1, tokens, number, each, false}); }
   void core(bool number, const N& each) { visit_(Stored<N>{s_.L_s, Tokens::all, number, each, true, true}); }
-  /// Bytes of a norm's statistics in float32: mean and deviation, or one mean square.
-  static N statistic(bool centred) { return centred ? 8 : 4; }
-  void statistics(const N& layers, Tokens tokens, const N& norms, bool centred) {
-    if (m_.norm_stats) bytes(layers, tokens, statistic(centred) * norms);
-  }
   bool centred() const { return a_.norm != NormKind::rms_norm; }
 
   /// Stacks of layers that have an embedding.
@@ -333,52 +285,6 @@ class StoredTable {
     statistics(s_.L_l, Tokens::all, 1, false);
   }
 
-  /// Tensors of a recurrence: inputs of the convolutions and of the core, its output, the gate, what they multiply to.
-  void recurrent() {
-    const RecurrentSizes<N>& r = s_.r;
-    const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
-    const auto all = [&](const N& each) { numbers(s_.L_r, Tokens::all, each); };
-    switch (mixer_.recurrent.kind) {
-      case RecurrentKind::none:
-        return;
-      case RecurrentKind::gated_delta_net:  // q, k, v twice; o, normed o, z, product; decay, beta
-        all(N(4) * keys + N(6) * values + N(2) * heads);
-        return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::kimi_delta:  // the same, and decays per channel
-        all(N(11) * values + heads);
-        numbers(s_.L_r, Tokens::mine, N(mixer_.recurrent.full_rank_gate ? 1 : 2) * r.R);
-        return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C, summed over the ranks
-        all(N(5) * values + heads);
-        numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
-        if (!mixer_.recurrent.inner_norms) return;
-        numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);  // the same behind their norms
-        return statistics(s_.L_r, Tokens::mine, 3, false);
-      case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and that after a norm
-        all(N(mixer_.recurrent.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
-        if (mixer_.recurrent.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
-        return;
-      case RecurrentKind::rwkv7:  // six mixes; r, k twice, v, decay, learning rate, removed key, o, normed o, gate,
-                                  // product; where values are mixed their share and the mix; ranks, twice under tanh
-                                  // and sigmoid
-        all(N(6) * s_.D + N(has(r.R_v) ? 13 : 11) * values + N(2) * (r.R + r.R_g) + r.R_a + r.R_v);
-        statistics(s_.L_r, Tokens::all, heads, false);
-        return statistics(s_.L_r, Tokens::all, heads, true);
-      case RecurrentKind::short_convolution:  // b, x, their product, c, the convolution, the second product
-        return all(N(6) * values);
-      case RecurrentKind::rg_lru:  // x twice; both gates, the state, the gate, their product
-        return all(N(7) * values);
-      case RecurrentKind::rwkv6:  // mixes; r, k, v, o, normed o, gate, product; RWKV-6: moves of the mixes, the mix
-                                  // that they come from, decay, low ranks, twice under tanh
-        all(N(has(r.R_m) ? 11 : 4) * s_.D + N(has(r.R_m) ? 8 : 7) * values + N(2) * (r.R + N(5) * r.R_m));
-        return statistics(s_.L_r, Tokens::all, heads, true);
-      case RecurrentKind::mlstm:  // q, k, v, input gate, decay; o, normed o, gate, product; normaliser and its scale
-        all(N(2) * keys + N(5) * values + N(2) * heads);
-        bytes(s_.L_r, Tokens::all, N(8) * heads);
-        return statistics(s_.L_r, Tokens::all, heads, true);
-    }
-  }
-
   /// Number of tensors inside an MLP. Plain: up, act(up); gated: gate, act(gate), up, product, less fused or
   /// recomputed.
   Count inner() const {
@@ -453,8 +359,6 @@ class StoredTable {
   const Arch& a_;
   const Mixer& mixer_;
   const Sizes<N>& s_;
-  const MicroBatch<N>& m_;
-  Visit& visit_;
 };
 
 /// A sum of stored tensors, tokens x layers x each, with equal token counts factored out.

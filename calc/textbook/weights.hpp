@@ -2,41 +2,15 @@
 /// The weights of a model as a table of matrices and vectors. Parameters, multiply-adds, Adafactor's state
 /// and bytes (calc/textbook/weight_bytes.hpp) follow from it, of the whole model or of one of T tensor-parallel ranks.
 
-#include "calc/op.hpp"
-#include "calc/textbook/sizes.hpp"
+#include "calc/textbook/recurrent_weights.hpp"
 
 namespace llmcalc::textbook {
 
-/// The place of a weight under tensor parallelism.
-enum class Place : std::uint8_t {
-  cut,     ///< a share of it on every rank
-  whole,   ///< on every rank, for its tokens only
-  shared,  ///< on every rank, for its heads or its share of the experts only
-  after    ///< on every rank: a bias that is added after the ranks' sum
-};
-
-/// `layers` x `times` x `copies` matrices (in, out), or vectors of `out` numbers.
-template <class N>
-struct Weight {
-  Component component{};
-  N layers = 1;
-  Count times = 1;            ///< alike: keys and values
-  N copies = 1, visited = 1;  ///< experts, and those of them that a token visits
-  bool matrix = false;
-  N in = 1, out = 1;
-  Place place = Place::cut;
-  bool routed = false;  ///< an expert's
-  bool tied = false;    ///< the token table, or a router of residual streams, counted there
-  bool lookup = false;  ///< a table that is read, not multiplied
-  bool taps = false;    ///< of a depthwise convolution: each multiplied once per token
-  bool norm = false;    ///< of a norm inside attention, stored like other norms
-  N numbers() const { return N(times) * copies * in * out; }
-};
-
 template <class N, class Visit>
-class WeightTable {
+class WeightTable : WeightRows<N, Visit> {
  public:
-  WeightTable(const Arch& a, const Sizes<N>& s, Visit& visit) : a_(a), m_(s.mixer), s_(s), visit_(visit) {}
+  WeightTable(const Arch& a, const Sizes<N>& s, Visit& visit)
+      : WeightRows<N, Visit>(visit), a_(a), m_(s.mixer), s_(s) {}
 
   void each() {
     embedding();
@@ -47,12 +21,14 @@ class WeightTable {
   }
 
  private:
-  static bool has(const N& layers) { return !(layers == N(0)); }
+  using Rows = WeightRows<N, Visit>;
+  using Rows::has, Rows::inner_norm, Rows::matrix, Rows::vector, Rows::visit_;
+
   /// Layers with one mixer.
   void blocks() {
     if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
-    if (has(s_.L_r)) recurrent();
+    if (has(s_.L_r)) RecurrentWeights<N, Visit>(s_, visit_).each();
     if (has(s_.L_d)) dense(s_.L_d, s_.F);
     for (const MlpLayers<N>& mlp : s_.mlps)
       if (has(mlp.L)) dense(mlp.L, mlp.F);
@@ -64,23 +40,6 @@ class WeightTable {
     if (m_.attention == AttentionKind::compressed) return compressed();
     m_.attention == AttentionKind::latent ? latent() : grouped();
   }
-  void matrix(Component c, const N& layers, Count times, const N& in, const N& out, Place place = Place::cut) {
-    visit_(Weight<N>{
-        .component = c, .layers = layers, .times = times, .matrix = true, .in = in, .out = out, .place = place});
-  }
-  void vector(Component c, const N& layers, Count times, const N& size, Place place = Place::cut) {
-    visit_(Weight<N>{.component = c, .layers = layers, .times = times, .out = size, .place = place});
-  }
-  /// Adds a norm's weights to attention's.
-  void inner_norm(const N& layers, Count times, const N& size, Place place = Place::cut) {
-    visit_(Weight<N>{.component = Component::attention,
-                     .layers = layers,
-                     .times = times,
-                     .out = size,
-                     .place = place,
-                     .norm = true});
-  }
-
   void embedding() {
     const Component c = Component::embedding;
     visit_(Weight<N>{.component = c, .matrix = true, .in = s_.D_e, .out = s_.cut(s_.V), .lookup = true});
@@ -268,130 +227,12 @@ class WeightTable {
     inner_norm(s_.L_l, 1, width);
   }
 
-  void projection(const N& width, Count times = 1) { matrix(Component::attention, s_.L_r, times, s_.D, width); }
-  void learned(Count times, const N& size) { vector(Component::attention, s_.L_r, times, size); }
-  /// Depthwise convolutions of `width` channels, their bias.
-  void convolution(const N& width) {
-    visit_(Weight<N>{.component = Component::attention, .layers = s_.L_r, .in = s_.r.K, .out = width, .taps = true});
-    if (m_.recurrent.convolution_bias) learned(1, width);
-  }
-  /// Two matrices with a rank between them.
-  void through_rank(const N& width) {
-    matrix(Component::attention, s_.L_r, 1, s_.D, s_.r.R, Place::whole);
-    matrix(Component::attention, s_.L_r, 1, s_.r.R, width);
-  }
-  /// The same whose first matrix is for the heads of every rank, and with a bias.
-  void between_ranks(const N& rank, const N& width) {
-    matrix(Component::attention, s_.L_r, 1, s_.D, rank, Place::shared);
-    matrix(Component::attention, s_.L_r, 1, rank, width);
-  }
-  void biased_rank(const N& rank, const N& width) {
-    between_ranks(rank, width);
-    learned(1, width);
-  }
-  /// RWKV-6: a low rank that moves the shares of five mixes, and that of the decay.
-  void moved_mixes() {
-    matrix(Component::attention, s_.L_r, 1, s_.D, N(5) * s_.r.R_m, Place::shared);
-    matrix(Component::attention, s_.L_r, 5, s_.r.R_m, s_.D, Place::shared);
-    biased_rank(s_.r.R, s_.cut(s_.r.H) * s_.r.P);
-  }
-  void recurrent() {
-    const RecurrentSizes<N>& r = s_.r;
-    const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
-    switch (m_.recurrent.kind) {
-      case RecurrentKind::none:
-        return;
-      case RecurrentKind::gated_delta_net:  // q, k; v, z; a, b; A_log, dt_bias
-        projection(keys, 2);
-        projection(values, 2);
-        projection(heads, 2);
-        convolution(N(2) * keys + values);
-        learned(2, heads);
-        inner_norm(s_.L_r, 1, r.P, Place::shared);
-        break;
-      case RecurrentKind::kimi_delta:  // q, k, v; beta; decay; dt_bias and A_log
-        projection(values, 3);
-        projection(heads);
-        through_rank(values);
-        m_.recurrent.full_rank_gate ? projection(values) : through_rank(values);
-        convolution(N(3) * values);
-        learned(1, m_.recurrent.decays == 0 ? values + heads : quotient_up((r.H * r.P + r.Z) * heads, r.H));
-        inner_norm(s_.L_r, 1, r.P, Place::shared);
-        break;
-      case RecurrentKind::mamba:  // x, z; step, B, C of x; the step's bias; A_log, D
-        projection(values, 2);
-        convolution(values);
-        matrix(Component::attention, s_.L_r, 1, values, r.R + N(2) * r.d);
-        matrix(Component::attention, s_.L_r, 1, r.R, heads);
-        learned(1, heads);
-        learned(1, m_.recurrent.head_dim > 1 ? N(2) * heads : heads * r.d + heads);
-        if (!m_.recurrent.inner_norms) break;
-        inner_norm(s_.L_r, 1, r.R, Place::whole);
-        inner_norm(s_.L_r, 2, r.d, Place::whole);
-        break;
-      case RecurrentKind::mamba2:  // x, z; B, C; dt; A_log, D, dt_bias
-        projection(values, 2);
-        projection(N(2) * keys);
-        projection(heads);
-        convolution(values + N(2) * keys);
-        learned(3, heads);
-        if (m_.recurrent.gated_norm) inner_norm(s_.L_r, 1, values);
-        break;
-      case RecurrentKind::rwkv7:  // mixes; r, k, v; decay, learning rate, share of values, gate; k_k; k_a, r_k; norms
-        vector(Component::attention, s_.L_r, 6, s_.D, Place::shared);
-        projection(values, 3);
-        biased_rank(r.R, values);
-        biased_rank(r.R_a, values);
-        if (has(r.R_v)) biased_rank(r.R_v, values);
-        between_ranks(r.R_g, values);
-        inner_norm(s_.L_r, 1, values);
-        learned(2, values);
-        inner_norm(s_.L_r, 2, values);
-        break;
-      case RecurrentKind::short_convolution:
-        projection(values, 3);
-        convolution(values);
-        break;
-      case RecurrentKind::rg_lru:  // x, gate, their biases; both gates of all blocks; their biases and the decay's
-                                   // number
-        projection(values, 2);
-        learned(2, values);
-        convolution(values);
-        visit_(Weight<N>{.component = Component::attention,
-                         .layers = s_.L_r,
-                         .times = 2,
-                         .copies = heads,
-                         .visited = heads,
-                         .matrix = true,
-                         .in = r.P,
-                         .out = r.P});
-        learned(1, N(3) * values);
-        vector(Component::attention, s_.L_r, 1, s_.D, Place::after);
-        break;
-      case RecurrentKind::rwkv6:  // mixes; r, k, v, gate; decay and bonus; norms
-        vector(Component::attention, s_.L_r, m_.recurrent.mix_rank > 0 ? 6 : 4, s_.D, Place::shared);
-        projection(values, 4);
-        learned(1, values);
-        has(r.R_m) ? moved_mixes() : learned(1, values);
-        inner_norm(s_.L_r, 2, values);
-        break;
-      case RecurrentKind::mlstm:  // q, k; v, gate; input gate and decay, their biases; a norm of every head
-        projection(keys, 2);
-        projection(values, 2);
-        projection(heads, 2);
-        learned(2, heads);
-        inner_norm(s_.L_r, 1, values);
-        break;
-    }
-    matrix(Component::attention, s_.L_r, 1, values, s_.D);
-  }
-
   /// Up (and gate) and down, their biases; `one` says which layers and how many copies.
   void mlp(Weight<N> one, const N& outer, const N& width, bool bias) {
     const Count ups = a_.mlp == MlpKind::gated ? 2 : 1;
-    const auto add = [&](Count times, bool matrix, const N& in, const N& out, Place place) {
+    const auto add = [&](Count times, bool is_matrix, const N& in, const N& out, Place place) {
       one.times = times;
-      one.matrix = matrix;
+      one.matrix = is_matrix;
       one.in = in;
       one.out = out;
       one.place = place;
@@ -541,7 +382,6 @@ class WeightTable {
   const Arch& a_;
   const Mixer& m_;
   const Sizes<N>& s_;
-  Visit& visit_;
 };
 
 /// The sum over all weights of layers x of(weight).
@@ -590,9 +430,9 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   });
 }
 
-/// Weights of the head that multiply every position with a loss, a dense layer or a gate among them the matrix that
-/// weighs the residual streams, but not the projection to a narrower table; and those that multiply one of each
-/// sequence.
+/// Weights of the head that multiply every position with a loss: the table, the dense layer of masked tokens or an exit
+/// gate, and the matrix that weighs the residual streams; not the projection to a narrower table. pooled_weights: those
+/// that multiply one position of each sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;

@@ -3,8 +3,11 @@
 #include "calc/layer_kinds.hpp"
 #include "calc/layout.hpp"
 #include "calc/memory.hpp"
+#include "calc/offload.hpp"
 #include "calc/parameters.hpp"
+#include "calc/row_time.hpp"
 #include "calc/train.hpp"
+#include "tests/calc/cluster_cases.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 
@@ -73,12 +76,37 @@ TEST_CASE("states follow the weights, FLOPs and kept tensors the layers", "[engi
         6 * own.layer(0).alive.kept + norm);
 }
 
-TEST_CASE("ZeRO-3 gathers repeated weights again, and nobody reduces their gradients twice", "[engine][repeats]") {
+TEST_CASE("ZeRO-3 gathers repeated weights again, ZeRO-2 does not, and nobody reduces their gradients twice",
+          "[engine][repeats]") {
   const Layout sharded{.dp = 8, .zero = Zero::weights};
   const Prices p = price(twice(), plan, sharded, {});
   CHECK(p.layer(2).learned.total == 0);
   CHECK(p.layer(2).borrowed.own == p.layer(0).learned.total);
   CHECK(p.layer(2).borrowed.weights == p.layer(0).weights);
+  Cluster c = device(1e12, 1e11, 1e9);
+  c.levels[0].ranks = 0;
+  for (const Zero zero : {Zero::gradients, Zero::weights}) {
+    const Layout l{.dp = 8, .zero = zero};
+    const RowTimes times = row_times(price(twice(), plan, l, c.device), plan, l, c, Efficiency::full);
+    INFO("ZeRO-" << static_cast<int>(zero));
+    CHECK(times.layer(0).gather > Seconds());
+    CHECK(times.layer(2).gather == (zero == Zero::weights ? times.layer(0).gather : Seconds()));
+    CHECK(times.layer(0).reduce > Seconds());
+    CHECK(times.layer(2).reduce == Seconds());
+  }
+}
+
+TEST_CASE("repeated weights travel from the host for every layer that has them, their gradients once",
+          "[engine][repeats]") {
+  Plan p = plan;
+  p.offload.weights = p.offload.optimizer = {1, 1};
+  const Prices prices = price(twice(), p, {}, {});
+  const RowTravel own = row_travel(prices.layer(0), p, {}, false), again = row_travel(prices.layer(2), p, {}, false);
+  CHECK(own.weights > Bytes());
+  CHECK(again.weights == own.weights);
+  CHECK(again.weights_again == own.weights_again);
+  CHECK(own.gradients > Bytes());
+  CHECK(again.gradients == Bytes());
 }
 
 TEST_CASE("tensor-parallel ranks sum the gradients of repeated norms once", "[engine][repeats]") {

@@ -65,6 +65,18 @@ OpList layer(const Arch& a) {
 
 }  // namespace
 
+// Inputs of the mixes' low rank, of five products of a mix each, of the decay's second and of the output; of the MLP's
+// two products of a mix each and of the third; gradients of the results of all.
+TEST_CASE("every product waits for its weight gradient with its own mix of a token shift", "[engine][scan]") {
+  constexpr Count W = H * P, F = 96, R = 5, M = 5 * 3;
+  Plan p;
+  p.seq = tokens;
+  p.micro_batch = p.global_batch = 1;
+  const Count mixer = (D + M + 5 * D + R + W) + (M + 5 * D + 4 * W + R + W + D);
+  const Count mlp = (2 * D + F) + (F + D + D);
+  CHECK(price(rwkv6(true), p, {}, {}).layer(0).for_weights == Bytes(2 * tokens * (mixer + mlp)));
+}
+
 TEST_CASE("scans have the parameters of their modules", "[engine][scan]") {
   constexpr Count W = H * P;
   // x, gate, out; the convolution; step, B, C; the step of each head and its bias, A, D; norms.

@@ -192,5 +192,8 @@ TEST_CASE("scores and MLPs are parts of the forward pass", "[textbook]") {
   const Pass pass{.batch = 2, .seq = 3};
   CHECK(scores_flops(test::tiny_llama(), pass) == Flops(2 * 2 * 2 * 6 * 5 * 9));
   CHECK(mlp_flops(test::tiny_llama(), pass) == Flops(2 * 6 * 2 * 3 * 26 * 37));
+  Arch receptance = test::tiny_llama();
+  receptance.mlp_shift = receptance.mlp_receptance = true;
+  CHECK(mlp_flops(receptance, pass) == Flops(2 * 6 * 2 * (3 * 26 * 37 + 26 * 26)));
   CHECK(mlp_flops(test::tiny_moe(), pass) == Flops(2 * 6 * (3 * 26 * 37 + 26 * 8 + 2 * 3 * 26 * 7 + 3 * 26 * 11)));
 }

@@ -1,0 +1,71 @@
+#pragma once
+/// One row of the table of tensors that the backward pass needs, and how rows are written.
+
+#include "calc/arch.hpp"
+#include "calc/plan.hpp"
+#include "calc/textbook/sizes.hpp"
+
+namespace llmcalc::textbook {
+
+/// The run: B sequences of S tokens, p bytes per number, and the choice of tensors stored on one of T ranks.
+template <class N>
+struct MicroBatch {
+  N B, S, p;
+  AttentionImpl attention = AttentionImpl::flash;
+  SoftmaxStore softmax = SoftmaxStore::minimal;
+  GluStore glu = GluStore::all;
+  Mla mla = Mla::automatic;
+  bool norm_stats = true, attention_dropout = false, hidden_dropout = false;
+  bool log_sum_exps = true;  ///< of the loss: where no float32 logits are
+  bool sequence_parallel = false;
+  bool even = true;  ///< every rank has as many tokens
+};
+
+/// The tokens of the micro-batch that a rank works on.
+enum class Tokens : std::uint8_t {
+  all,       ///< B S
+  first,     ///< the first of every sequence: B
+  mine,      ///< B S/T under sequence parallelism
+  scattered  ///< B S/T too, but cut number by number, not token by token
+};
+
+/// A stored tensor: `each` numbers for every token in each of `layers`, of p bytes or one.
+template <class N>
+struct Stored {
+  N layers;
+  Tokens tokens = Tokens::all;
+  bool numbers = true;  ///< p bytes each; false: bytes
+  N each;
+  bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
+  N rows = 0;                          ///< in place of the tokens: pooled ones
+  bool handed_on = false;              ///< later layers read it: kept where the block's other tensors are recomputed
+};
+
+/// Number of tokens: B S, or the rank's share under sequence parallelism.
+template <class N>
+N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
+  const N all = tokens == Tokens::first ? m.B : m.B * m.S;
+  return tokens == Tokens::all || !m.sequence_parallel ? all : quotient_up(all, ranks);
+}
+
+/// Gives rows to `visit`.
+template <class N, class Visit>
+class StoredRows {
+ public:
+  StoredRows(const MicroBatch<N>& m, Visit& visit) : m_(m), visit_(visit) {}
+
+ protected:
+  static bool has(const N& layers) { return !(layers == N(0)); }
+  void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
+  void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
+  /// Bytes of a norm's statistics in float32: mean and deviation, or one mean square.
+  static N statistic(bool centred) { return centred ? 8 : 4; }
+  void statistics(const N& layers, Tokens tokens, const N& norms, bool centred) {
+    if (m_.norm_stats) bytes(layers, tokens, statistic(centred) * norms);
+  }
+
+  const MicroBatch<N>& m_;
+  Visit& visit_;
+};
+
+}  // namespace llmcalc::textbook

@@ -1,0 +1,62 @@
+#pragma once
+/// One row of the table of weights, and how rows are written.
+
+#include "calc/op.hpp"
+
+namespace llmcalc::textbook {
+
+/// The place of a weight under tensor parallelism.
+enum class Place : std::uint8_t {
+  cut,     ///< a share of it on every rank
+  whole,   ///< on every rank, for its tokens only
+  shared,  ///< on every rank, for its heads or its share of the experts only
+  after    ///< on every rank: a bias that is added after the ranks' sum
+};
+
+/// `layers` x `times` x `copies` matrices (in, out), or vectors of `out` numbers.
+template <class N>
+struct Weight {
+  Component component{};
+  N layers = 1;
+  Count times = 1;            ///< alike: keys and values
+  N copies = 1, visited = 1;  ///< experts, or blocks and groups of channels; those of them that a token visits
+  bool matrix = false;
+  N in = 1, out = 1;
+  Place place = Place::cut;
+  bool routed = false;  ///< an expert's
+  bool tied = false;    ///< has its numbers elsewhere: a tied head, a router of residual streams, a norm between runs
+  bool lookup = false;  ///< a table that is read, not multiplied
+  bool taps = false;    ///< of a depthwise convolution: each multiplied once per token
+  bool norm = false;    ///< of a norm inside attention, stored like other norms
+  N numbers() const { return N(times) * copies * in * out; }
+};
+
+/// Gives rows to `visit`.
+template <class N, class Visit>
+class WeightRows {
+ public:
+  explicit WeightRows(Visit& visit) : visit_(visit) {}
+
+ protected:
+  static bool has(const N& layers) { return !(layers == N(0)); }
+  void matrix(Component c, const N& layers, Count times, const N& in, const N& out, Place place = Place::cut) {
+    visit_(Weight<N>{
+        .component = c, .layers = layers, .times = times, .matrix = true, .in = in, .out = out, .place = place});
+  }
+  void vector(Component c, const N& layers, Count times, const N& size, Place place = Place::cut) {
+    visit_(Weight<N>{.component = c, .layers = layers, .times = times, .out = size, .place = place});
+  }
+  /// Adds a norm's weights to attention's.
+  void inner_norm(const N& layers, Count times, const N& size, Place place = Place::cut) {
+    visit_(Weight<N>{.component = Component::attention,
+                     .layers = layers,
+                     .times = times,
+                     .out = size,
+                     .place = place,
+                     .norm = true});
+  }
+
+  Visit& visit_;
+};
+
+}  // namespace llmcalc::textbook
