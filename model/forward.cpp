@@ -62,7 +62,7 @@ Value feed_forward(Pass& p, const MlpNames& names, Value x, const Value* gates) 
   return down(p.multiply(names.mul, std::move(act), std::move(up)));
 }
 
-/// RWKV-6's MLP, which reads the first of two mixes, under a gate of the second.
+/// The MLP of RWKV-5 and -6, which reads the first of two mixes, under a gate of the second.
 Value under_receptance(Pass& p, Value x) {
   x = p.shift("mlp.shift", std::move(x), 2);
   Value y = feed_forward(p, dense, x, nullptr);

@@ -14,7 +14,7 @@ bool runs_again(const Plan& plan, Count layer);
 /// Whether groups of a model's layers can run again as one: none of them reads what another made, but its input.
 bool runs_again_in_groups(const Arch& arch);
 /// Whether parts of a model can be frozen, or trained by adapters: no layer reads what another made, but its input, and
-/// none has operators of RWKV-7, alternating updates or a learned scale of its result.
+/// none has operators of RWKV, alternating updates or a learned scale of its result.
 bool trains_in_part(const Arch& arch);
 /// What a module for further tokens reads.
 struct Further {

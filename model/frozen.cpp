@@ -8,11 +8,11 @@
 namespace llmcalc::model {
 
 bool trains_in_part(const Arch& a) {
-  bool removes = a.mlp_shift;
+  bool shifts = a.mlp_shift;
   for (std::size_t i = 0; i <= a.mixers.size(); ++i)
-    removes = removes || a.mixer(i).recurrent.kind == RecurrentKind::rwkv7 ||
-              a.mixer(i).recurrent.kind == RecurrentKind::rwkv6;
-  return runs_again_in_groups(a) && !removes && !a.altup && !a.output_scale;
+    shifts = shifts || a.mixer(i).recurrent.kind == RecurrentKind::rwkv7 ||
+             a.mixer(i).recurrent.kind == RecurrentKind::rwkv6;
+  return runs_again_in_groups(a) && !shifts && !a.altup && !a.output_scale;
 }
 
 void* Pass::nowhere(Bytes bytes) {

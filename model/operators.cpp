@@ -296,7 +296,7 @@ Value Pass::gate(std::string_view op, Value a, Value b) {
   return gated(op, arch_.activation, plan().glu_store == GluStore::recompute, std::move(a), std::move(b));
 }
 
-Value Pass::gate_state(std::string_view op, Value g, Value y) {
+Value Pass::gate_output(std::string_view op, Value g, Value y) {
   return gated(op, arch_.activation, false, std::move(g), std::move(y));
 }
 

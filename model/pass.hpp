@@ -135,8 +135,9 @@ class Pass {
   Value recur(std::string_view op, const LinearAttention& shape, const StateLayout& layout, std::vector<Value> in);
   /// RWKV: mixes of every token and the one before it, side by side, and the matrix of one of them.
   Value shift(std::string_view op, Value x, Count mixes);
-  /// RWKV-6: one mix by a shift of the tokens that `keeper` caches the last of; mixes whose shares are moved.
+  /// RWKV-6: one mix, of which the operator `keeper` caches the last token.
   Value peek(std::string_view op, std::string_view keeper, const Value& x);
+  /// RWKV-6: mixes whose shares are the learned ones and `moves`.
   Value moved_shift(std::string_view op, Value x, Value moves, Count mixes);
   Value linear_of_part(std::string_view op, Value x, Count part);
   /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w of length 1 in every head; (o + v <r, k>) gate.
@@ -167,8 +168,9 @@ class Pass {
   Value tanh(std::string_view op, Value x);
   /// The MLP's act(a) b.
   Value gate(std::string_view op, Value a, Value b);
-  /// The MLP's act of g, but not xIELU, times y; silu(g) y.
-  Value gate_state(std::string_view op, Value g, Value y);
+  /// RG-LRU: act(g) y with the MLP's activation, which must not be xIELU.
+  Value gate_output(std::string_view op, Value g, Value y);
+  /// silu(g) y.
   Value silu_gate(std::string_view op, Value g, Value y);
   /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
   Value sigmoid_gate(std::string_view op, Value g, Value y);

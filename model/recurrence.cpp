@@ -149,7 +149,7 @@ class Recurrence {
     at.beta.tensor = 1, at.decay.tensor = 2;
     Value h =
         state("lru.core", StateRule::diagonal, mul(2, r_.width()), at, {std::move(x), std::move(in), std::move(decay)});
-    return p_.linear("lru.out", p_.gate_state("lru.gate_mul", std::move(gate), std::move(h)));
+    return p_.linear("lru.out", p_.gate_output("lru.gate_mul", std::move(gate), std::move(h)));
   }
 
   /// o = q' (S + u k v'), S = a S + k v', every part from a mix of the token with the one before it, with a bonus u and

@@ -1,6 +1,6 @@
 #pragma once
-/// Operators that RWKV-7 alone has (arXiv:2503.14456; fla-org/flash-linear-attention, layers/rwkv7.py), besides its
-/// state. Learned numbers are one for each of a row's.
+/// Operators that RWKV alone has besides its state (RWKV-7: arXiv:2503.14456; fla-org/flash-linear-attention,
+/// layers/rwkv7.py. RWKV-5 and -6: arXiv:2404.05892). Learned numbers are one for each of a row's.
 
 #include "calc/op.hpp"
 #include "model/gradient_place.hpp"
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model {
 
-/// Tensors of the bonus, and their gradients; `shares` wide in those.
+/// Tensors of RWKV-7's bonus, an operator of its own, and their gradients; `shares` wide in those.
 struct BonusView {
   const void *o = nullptr, *r = nullptr, *k = nullptr, *v = nullptr, *gate = nullptr, *shares = nullptr;
 };

@@ -13,17 +13,16 @@ namespace llmcalc::model {
 ///   gated_delta_net  q, k of length 1, q / sqrt(N); decay e^(-A s(d + bias)) per head; beta sigmoid(b)
 ///   kimi_delta       the same with a decay per channel of the key
 ///   mamba2           step s(d + bias); decay e^(-A step) per head; the state takes step x v; + skip v
-///   mamba            the same with step s(d), and an A for each channel and number of its state
+///   mamba            the same with step s(d), and an A for each channel and number of its state; of wider heads (PLaMo
+///                    2) one A per head, as mamba2
 ///   rwkv6            decay e^(-e^d) per channel of the key, d learned where log_decay is there; `bonus`, times which a
 ///                    token's own key is read before the state takes it
 ///   rwkv7            decay e^(-e^(-1/2) sigmoid(d)) and beta sigmoid(b), per channel of the key; removed of length 1,
 ///                    and along it times beta
-///                    wider heads (PLaMo 2): the decay of one A per head, as mamba2
 ///   rg_lru           a = e^(-8 sigmoid(d + bias) s(log_decay)) per channel; the state takes sqrt(1 - a^2) sigmoid(b +
 ///                    input_bias) v, and of a sequence's first token v under the gate alone
 ///   mlstm            q / sqrt(N); decay sigmoid(c(d)) and strength e^c(b) per head, c(x) = 15 tanh(x / 15); outputs
-///   over
-///                    the normaliser
+///                    divided by max(|normaliser|, 1)
 ///   none             lightning attention: silu of q, k and v; decay e^(-slope), the slope 2^(-8 (h + 1) / H) x `slope`
 ///
 /// Sources: calc/block/recurrent.hpp; hf minimax/modeling_minimax.py.

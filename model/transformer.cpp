@@ -41,6 +41,12 @@ void require_stacks(const Arch& a) {
         "norm, and an embedding of tokens alone, and this model has others; its numbers can be calculated but not run");
 }
 
+bool has_rg_lru(const Arch& a) {
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    if (a.mixer(i).recurrent.kind == RecurrentKind::rg_lru) return true;
+  return false;
+}
+
 }  // namespace
 
 const Arch& runnable(const Arch& a, const Backend& b) {
@@ -49,10 +55,10 @@ const Arch& runnable(const Arch& a, const Backend& b) {
     throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
   require_distances(a);
   require_stacks(a);
-  if (a.per_layer.width > 0 && a.activation == Activation::xielu)
+  if (a.activation == Activation::xielu && (a.per_layer.width > 0 || has_rg_lru(a)))
     throw InputError(
-        "the reference transformer has no inputs per layer under xIELU, which this model uses; its numbers can be "
-        "calculated but not run");
+        "the reference transformer has xIELU in MLPs alone, and this model has inputs per layer or an RG-LRU under it; "
+        "its numbers can be calculated but not run");
   return a;
 }
 

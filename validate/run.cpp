@@ -45,7 +45,7 @@ void check_codes(const Arch& arch, const Plan& plan, const WeightFormats& format
 
 void check_adapters(const Case& c) {
   if (!model::trains_in_part(c.arch))
-    refuse("layers of this model read what others made, and it has no adapters here; leave out --lora");
+    refuse("it trains no adapters where layers read what others made or mix tokens; leave out --lora");
   check_codes(c.arch, c.plan, c.plan.base_precision, "--base-precision");
 }
 
@@ -71,7 +71,7 @@ void check_training(const Case& c) {
         "recurrences, indexers and pooled keys of this model take a sequence for one document; leave out --documents");
   if (p.offload.any()) refuse("it holds all on its device; leave out --offload");
   if (!p.frozen.empty() && !model::trains_in_part(c.arch))
-    refuse("layers of this model read what others made, and none of its parts is frozen here; leave out --freeze");
+    refuse("it freezes no part of a model whose layers read what others made or mix tokens; leave out --freeze");
   if (!p.frozen.empty() && recomputes_groups(p))
     refuse("groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
   if (selected_modules(p) != RecomputeModules() && p.recompute_modules != RecomputeModule::core)

@@ -30,88 +30,63 @@ void set_attention(Arch& a, const Choice& c) {
   a.qkv_bias = a.attention_out_bias = c[biases] == 1 || c[biases] == 3;
 }
 
-/// Sizes that are unlike each other, as many as each kind has.
+/// What each level of the middle layer has instead of attention: sizes that are unlike each other.
+constexpr std::array<Recurrent, 14> recurrences{{
+    {},
+    {.kind = RecurrentKind::short_convolution, .heads = 18, .head_dim = 1, .taps = 3},
+    {.kind = RecurrentKind::mamba2,
+     .heads = 4,
+     .head_dim = 5,
+     .key_heads = 2,
+     .key_dim = 3,
+     .taps = 4,
+     .convolution_bias = true,
+     .gated_norm = true},
+    {.kind = RecurrentKind::gated_delta_net, .heads = 4, .head_dim = 5, .key_heads = 2, .key_dim = 3, .taps = 4},
+    {.kind = RecurrentKind::kimi_delta, .heads = 3, .head_dim = 4, .key_heads = 3, .key_dim = 4, .taps = 2, .rank = 5},
+    {.kind = RecurrentKind::mamba,
+     .heads = 14,
+     .head_dim = 1,
+     .key_heads = 1,
+     .key_dim = 3,
+     .taps = 4,
+     .rank = 2,
+     .convolution_bias = true},
+    {.kind = RecurrentKind::mamba2,
+     .heads = 4,
+     .head_dim = 5,
+     .key_heads = 2,
+     .key_dim = 3,
+     .taps = 4,
+     .convolution_bias = true},
+    {},  // linear attention, which is no recurrence of a layer's own
+    {.kind = RecurrentKind::rwkv7,
+     .heads = 3,
+     .head_dim = 5,
+     .key_heads = 3,
+     .key_dim = 5,
+     .rank = 4,
+     .step_rank = 2,
+     .gate_rank = 7,
+     .value_rank = 3},
+    {.kind = RecurrentKind::mamba,
+     .heads = 4,
+     .head_dim = 3,
+     .key_heads = 1,
+     .key_dim = 5,
+     .taps = 4,
+     .rank = 2,
+     .inner_norms = true},
+    {.kind = RecurrentKind::rg_lru, .heads = 3, .head_dim = 4, .key_dim = 1, .taps = 3, .convolution_bias = true},
+    {.kind = RecurrentKind::mlstm, .heads = 3, .head_dim = 5, .key_heads = 3, .key_dim = 4},
+    {.kind = RecurrentKind::rwkv6, .heads = 3, .head_dim = 5, .key_heads = 3, .key_dim = 5, .rank = 4, .mix_rank = 2},
+    {.kind = RecurrentKind::rwkv6, .heads = 3, .head_dim = 5, .key_heads = 3, .key_dim = 5},
+}};
+
 Recurrent recurrent(const Choice& c) {
-  const Count together = c[chunk] == 0 ? 0 : 4;
-  switch (c[middle_layer]) {
-    case 1:
-      return {.kind = RecurrentKind::short_convolution, .heads = 18, .head_dim = 1, .taps = 3};
-    case 2:
-    case 6:
-      return {.kind = RecurrentKind::mamba2,
-              .heads = 4,
-              .head_dim = 5,
-              .key_heads = 2,
-              .key_dim = 3,
-              .taps = 4,
-              .convolution_bias = true,
-              .gated_norm = c[middle_layer] == 2,
-              .chunk = together};
-    case 3:
-      return {.kind = RecurrentKind::gated_delta_net,
-              .heads = 4,
-              .head_dim = 5,
-              .key_heads = 2,
-              .key_dim = 3,
-              .taps = 4,
-              .chunk = together};
-    case 4:
-      return {.kind = RecurrentKind::kimi_delta,
-              .heads = 3,
-              .head_dim = 4,
-              .key_heads = 3,
-              .key_dim = 4,
-              .taps = 2,
-              .rank = 5,
-              .chunk = together};
-    case 5:
-      return {.kind = RecurrentKind::mamba,
-              .heads = 14,
-              .head_dim = 1,
-              .key_heads = 1,
-              .key_dim = 3,
-              .taps = 4,
-              .rank = 2,
-              .convolution_bias = true};
-    case 8:
-      return {.kind = RecurrentKind::rwkv7,
-              .heads = 3,
-              .head_dim = 5,
-              .key_heads = 3,
-              .key_dim = 5,
-              .rank = 4,
-              .step_rank = 2,
-              .gate_rank = 7,
-              .value_rank = 3,
-              .chunk = together};
-    case 9:
-      return {.kind = RecurrentKind::mamba,
-              .heads = 4,
-              .head_dim = 3,
-              .key_heads = 1,
-              .key_dim = 5,
-              .taps = 4,
-              .rank = 2,
-              .inner_norms = true,
-              .chunk = together};
-    case 10:
-      return {
-          .kind = RecurrentKind::rg_lru, .heads = 3, .head_dim = 4, .key_dim = 1, .taps = 3, .convolution_bias = true};
-    case 11:
-      return {.kind = RecurrentKind::mlstm, .heads = 3, .head_dim = 5, .key_heads = 3, .key_dim = 4, .chunk = together};
-    case 12:
-    case 13:
-      return {.kind = RecurrentKind::rwkv6,
-              .heads = 3,
-              .head_dim = 5,
-              .key_heads = 3,
-              .key_dim = 5,
-              .rank = c[middle_layer] == 12 ? 4 : 0,
-              .mix_rank = c[middle_layer] == 12 ? 2 : 0,
-              .chunk = together};
-    default:
-      return {};
-  }
+  Recurrent r = recurrences[c[middle_layer]];
+  r.chunk = c[chunk] == 0 ? 0 : 4;
+  return r;
 }
 
 /// RWKV-7's first layer, which hands its values on to the middle one.
@@ -194,7 +169,7 @@ void set_mlp(Arch& a, const Choice& c) {
   a.mlp_width = 22;
   a.mlp_bias = c[biases] == 2 || c[biases] == 3;
   a.mlp_out_bias = c[biases] == 4;
-  a.mlp_receptance = c[middle_layer] >= 12 && c[experts] == 0;
+  a.mlp_receptance = has_receptance(c) && c[experts] == 0;
   a.mlp_shift = (c[middle_layer] == 8 && c[experts] == 0) || a.mlp_receptance;
   if (c[experts] == 0) return;
   a.moe.experts = 5;

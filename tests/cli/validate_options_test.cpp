@@ -75,7 +75,9 @@ TEST_CASE("validate names the models that do not run packed sequences, parts or 
       "mamba-130m --train --documents 2x8",
       "recurrences, indexers and pooled keys of this model take a sequence for one document; leave out --documents");
   refuses("flan-t5-small --train --freeze embedding",
-          "layers of this model read what others made, and none of its parts is frozen here; leave out --freeze");
+          "it freezes no part of a model whose layers read what others made or mix tokens; leave out --freeze");
+  refuses("rwkv-6-1.6b --train --seq 8 --freeze embedding",
+          "it freezes no part of a model whose layers read what others made or mix tokens; leave out --freeze");
   refuses("flan-t5-small --train --lora 2",
-          "layers of this model read what others made, and it has no adapters here; leave out --lora");
+          "it trains no adapters where layers read what others made or mix tokens; leave out --lora");
 }

@@ -34,11 +34,17 @@ inline std::vector<FrozenChoice> frozen_choices() {
           {"last layer", {.layers = LayerSet::every(1, 1, 2)}}};
 }
 
-/// Models that can be trained in part, layers among them, which are no parts where some repeat others.
+/// Those of a model; where layers repeat others, layers are no parts.
+inline std::vector<FrozenChoice> frozen_choices(const Arch& a) {
+  std::vector<FrozenChoice> all = frozen_choices();
+  if (a.has_repeats()) std::erase_if(all, [](const FrozenChoice& c) { return !c.frozen.layers.empty(); });
+  return all;
+}
+
+/// Models that can be trained in part.
 inline std::vector<Variant> trained_in_part() {
   std::vector<Variant> all = variants();
-  std::erase_if(
-      all, [](const Variant& v) { return !model::trains_in_part(v.arch) || v.plan.mtp > 0 || v.arch.has_repeats(); });
+  std::erase_if(all, [](const Variant& v) { return !model::trains_in_part(v.arch) || v.plan.mtp > 0; });
   return all;
 }
 

@@ -13,7 +13,7 @@ template <typename F>
 std::size_t each_frozen(const F& f) {
   std::size_t n = 0;
   for (const test::Variant& given : test::trained_in_part())
-    for (const test::FrozenChoice& c : test::frozen_choices()) {
+    for (const test::FrozenChoice& c : test::frozen_choices(given.arch)) {
       test::Variant v = given;
       v.plan.frozen = c.frozen;
       INFO(v.name << " without " << c.name);

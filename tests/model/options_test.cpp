@@ -56,7 +56,7 @@ TEST_CASE("gradients of packed sequences equal central differences", "[gradient]
 TEST_CASE("training a part of a model holds, does and orders exactly what is predicted", "[contract][options]") {
   std::size_t n = 0;
   for (test::Variant v : test::trained_in_part())
-    for (const test::FrozenChoice& c : test::frozen_choices()) {
+    for (const test::FrozenChoice& c : test::frozen_choices(v.arch)) {
       INFO(v.name << " without " << c.name);
       v.plan.frozen = c.frozen;
       if (!trains_some(v)) continue;
