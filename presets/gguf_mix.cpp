@@ -62,14 +62,16 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
 /// Families whose modules for further tokens every conversion has kept, as blocks behind the layers (conversion/glm.py,
-/// deepseek.py, exaone.py, bailingmoe.py). Of Qwen 3.5, Step and MiMo the conversions of 2026 keep them, earlier ones
+/// deepseek.py, bailingmoe.py). Of Qwen 3.5, Step and MiMo the conversions of 2026 keep them, earlier ones
 /// did not.
 bool keeps_modules(std::string_view family) {
-  static constexpr std::array<std::string_view, 9> families{"glm4_moe",    "glm4v_moe_text", "glm_ocr_text",
-                                                            "glm_moe_dsa", "deepseek_v32",   "exaone_moe",
-                                                            "solar_open",  "bailing_moe_v2", "bailing_moe_v2_5"};
+  static constexpr std::array<std::string_view, 6> families{"glm4_moe",     "glm4v_moe_text", "glm_moe_dsa",
+                                                            "deepseek_v32", "bailing_moe_v2", "bailing_moe_v2_5"};
   return std::find(families.begin(), families.end(), family) != families.end();
 }
+
+/// Modules for further tokens that the family's files hold.
+Count modules_in_file(const Arch& a, std::string_view family) { return keeps_modules(family) ? a.mtp.modules : 0; }
 
 /// How a model's files differ from its operators.
 struct GgufFiles {
@@ -77,7 +79,7 @@ struct GgufFiles {
       : fused(fused_matrices(family)),
         rwkv(a.mlp_shift),
         router_correction(a.moe.router_correction),
-        modules(keeps_modules(family) ? a.mtp.modules : 0) {
+        modules(modules_in_file(a, family)) {
     fused.qkv = fused.qkv && !fused.split_in_gguf;
     // Ling 1.5, which Ling 2.0 shares its model_type with, is taken apart where a file is made.
     if (family == "bailing_moe") fused.qkv = a.qk_norm != QkNorm::none;
@@ -199,7 +201,7 @@ class Turns {
 std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, std::string_view family) {
   const GgufRules rules(arch, mix, family);
   std::vector<Untyped> all = untyped_tensors(arch, family);
-  Turns turns(all, arch.layers + GgufFiles(arch, family).modules, rules.counts_layers());
+  Turns turns(all, arch.layers + modules_in_file(arch, family), rules.counts_layers());
   std::vector<MixedTensor> out;
   for (Untyped& u : all) {
     u.tensor.format = rules.type(u.kind, turns.next(u), u.tensor);
@@ -217,7 +219,7 @@ WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view 
   }
   WeightFormats w = most_common_formats(model, arch);
   hold_bytes(w, arch, model);
-  if (GgufFiles(arch, family).modules > 0)
+  if (modules_in_file(arch, family) > 0)
     hold_bytes(w, arch, modules, Owner::modules);
   else
     hold_modules_alike(w, arch);

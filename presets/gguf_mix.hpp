@@ -31,9 +31,8 @@ bool is_gguf_mix(std::string_view name);
 std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, std::string_view family);
 
 /// The formats and bytes of the components under the mix: all tensors of mixed_tensors(), exactly, and the routers'
-/// correction biases, which are no parameters. Left out: rotary
-/// factors, which some models' files hold besides, and keys and values of layers that read an earlier layer's, which
-/// files of Gemma 3n hold although nothing uses them.
+/// correction biases, which are no parameters. Left out: rotary factors, which some models' files hold besides, and
+/// keys and values of layers that read an earlier layer's, which files of Gemma 3n hold although nothing uses them.
 WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view family);
 
 /// The type that queries, keys and values of a family that fuses them had in files of the mix until 2025; an empty text

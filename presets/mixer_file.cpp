@@ -125,17 +125,9 @@ bool has_convolution_bias(RecurrentKind k) {
 bool has_taps(RecurrentKind k) {
   return k != RecurrentKind::rwkv6 && k != RecurrentKind::rwkv7 && k != RecurrentKind::mlstm;
 }
-}  // namespace
 
-Recurrent read_recurrent(const Object& o) {
-  Recurrent r{.kind = choice<RecurrentKind>(o, "kind")};
-  if (has_taps(r.kind)) r.taps = o.positive("taps");
-  r.chunk = o.count_or("chunk", 0);
-  r.state_bytes = o.positive_or("state_bytes", 4);
-  const bool plain_mamba = r.kind == RecurrentKind::mamba && !o.has("head_width");
-  const bool in_channels = plain_mamba || r.kind == RecurrentKind::short_convolution;
-  r.heads = o.positive(in_channels ? "channels" : "heads");
-  r.head_dim = in_channels ? 1 : o.positive("head_width");
+/// What only some kinds have.
+void read_sizes(const Object& o, Recurrent& r) {
   switch (r.kind) {
     case RecurrentKind::none:
       throw InputError(o.where() + ": \"kind\" is none; leave the whole block out instead");
@@ -185,6 +177,19 @@ Recurrent read_recurrent(const Object& o) {
       r.key_dim = o.positive("key_width");
       break;
   }
+}
+}  // namespace
+
+Recurrent read_recurrent(const Object& o) {
+  Recurrent r{.kind = choice<RecurrentKind>(o, "kind")};
+  if (has_taps(r.kind)) r.taps = o.positive("taps");
+  r.chunk = o.count_or("chunk", 0);
+  r.state_bytes = o.positive_or("state_bytes", 4);
+  const bool plain_mamba = r.kind == RecurrentKind::mamba && !o.has("head_width");
+  const bool in_channels = plain_mamba || r.kind == RecurrentKind::short_convolution;
+  r.heads = o.positive(in_channels ? "channels" : "heads");
+  r.head_dim = in_channels ? 1 : o.positive("head_width");
+  read_sizes(o, r);
   if (has_convolution_bias(r.kind)) r.convolution_bias = o.flag("convolution_bias");
   o.refuse_unread();
   return r;

@@ -1,5 +1,5 @@
 // Architectures of GGUF without experts that few files have: keys by github.com/ggml-org/llama.cpp,
-// conversion/{chatglm,mpt,jais,dream,llada,plamo,deci,ernie,hunyuan,llama}.py and src/models/*.cpp.
+// conversion/*.py and src/models/*.cpp.
 
 #include <array>
 
@@ -65,7 +65,7 @@ void deci(const GgufModel& m, Value& c) {
                            kv = m.counts("attention.head_count_kv", layers),
                            widths = m.counts("feed_forward_length", layers);
   c["block_configs"] = Value::array();
-  for (std::size_t i = 0; i < heads.size() && static_cast<Count>(i) < layers; ++i)
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layers); ++i)
     c["block_configs"].push_back(deci_block(m, heads[i], kv[i], widths[i]));
 }
 

@@ -133,18 +133,25 @@ void rwkv6(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// Layers with KV heads have attention, the others scan ssm.time_step_rank heads. llama.cpp knows no window.
+/// The mamba_step whose layers with attention are those with KV heads; see import/plamo.cpp.
+Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count layers) {
+  for (Count step = 2; step <= mul(2, layers); ++step) {
+    bool same = true;
+    for (Count i = 0; i < layers && same; ++i) {
+      const bool attends = layers <= step / 2 ? i == layers - 1 : i % step == step / 2;
+      same = attends == (kv[static_cast<std::size_t>(i)] > 0);
+    }
+    if (same) return step;
+  }
+  m.refuse("its layers with attention repeat in no period that PLaMo 2 has; give the model's config.json");
+}
+
+/// Layers with KV heads have attention, the others scan ssm.time_step_rank heads. llama.cpp writes no window and keeps
+/// the keys of all tokens.
 void plamo2(const GgufModel& m, Value& c) {
-  const Count layers = layers_of(c);
-  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers);
-  std::vector<Count> attention;
-  for (Count i = 0; i < layers; ++i)
-    if (kv[static_cast<std::size_t>(i)] > 0) attention.push_back(i);
-  if (attention.empty()) m.refuse("no layer has attention, and PLaMo 2 without it is not known; give the config.json");
-  const Count step = attention.size() > 1 ? attention[1] - attention[0] : mul(2, layers);
-  for (Count i = 0; i < layers && attention.size() > 1; ++i)
-    if ((i % step == step / 2) != (kv[static_cast<std::size_t>(i)] > 0))
-      m.refuse("its layers with attention repeat in no period that PLaMo 2 has; give the model's config.json");
+  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
+  const Count step = plamo2_period(m, kv, layers_of(c));
+  c["attention_window_size"] = m.count_or("attention.sliding_window", c["max_position_embeddings"].get<Count>());
   c["mamba_step"] = step;
   c["num_key_value_heads"] = largest_of(kv);
   c["intermediate_size"] = m.count("feed_forward_length");
@@ -255,6 +262,7 @@ void kimi_linear(const GgufModel& m, Value& c) {
                              {"num_heads", c["num_attention_heads"]},
                              {"head_dim", m.count("kda.head_dim")},
                              {"short_conv_kernel_size", m.count("ssm.conv_kernel")}};
+  c["mla_use_nope"] = true;
   c["intermediate_size"] = m.count("feed_forward_length");
   experts(m, c);
   copy(m, c, "expert_shared_count", "num_shared_experts");

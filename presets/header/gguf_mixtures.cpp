@@ -1,6 +1,5 @@
 // Architectures of GGUF with experts whose keys differ from those of the other files: keys by
-// github.com/ggml-org/llama.cpp, conversion/{deepseek,grok,dbrx,bailing,hunyuan,laguna,mellum,command_r,granite}.py and
-// src/models/*.cpp.
+// github.com/ggml-org/llama.cpp, conversion/*.py and src/models/*.cpp.
 
 #include <array>
 
@@ -103,13 +102,24 @@ void hy_v3(const GgufModel& m, Value& c) {
   const Count width = m.count("expert_feed_forward_length"),
               shared = m.count_or("expert_shared_feed_forward_length", 0);
   if (width == 0 || shared % width != 0)
-    m.refuse("shared experts are wide as no whole number of others; the file is damaged");
+    m.refuse("the shared expert's width is no multiple of an expert's; the file is damaged");
   c["num_shared_experts"] = shared / width;
   c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// A gate as wide as the heads' output has one number for each; heads may differ by layer. Files without a list of
-/// windows have one full layer in four, the first among them.
+/// The layers that slide: sliding_window_pattern is a list of them, or a number n, every n-th layer being full, the
+/// first among them; without it 4.
+std::vector<bool> laguna_windows(const GgufModel& m, Count layers) {
+  constexpr const char* key = "attention.sliding_window_pattern";
+  if (m.is_list(key)) return m.marks(key, layers);
+  const Count step = m.count_or(key, 4);
+  if (step < 1) m.refuse("its windows repeat every 0 layers; the file is damaged");
+  std::vector<bool> slides;
+  for (Count i = 0; i < layers; ++i) slides.push_back(i % step != 0);
+  return slides;
+}
+
+/// A gate as wide as the heads' output has one number for each; heads may differ by layer.
 void laguna(const GgufModel& m, Value& c) {
   const std::vector<Count> heads = m.counts("attention.head_count", layers_of(c));
   c["num_attention_heads"] = heads.front();
@@ -118,9 +128,7 @@ void laguna(const GgufModel& m, Value& c) {
   c["intermediate_size"] = m.count("feed_forward_length");
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
   c["gating"] = m.side("blk.0.attn_gate.weight", 0) == heads.front() ? "per-head" : "per-element";
-  std::vector<bool> slides;
-  for (Count i = 0; i < layers_of(c); ++i) slides.push_back(i % 4 != 0);
-  windows(m, c, slides);
+  windows(m, c, laguna_windows(m, layers_of(c)));
   experts(m, c);
   mlp_types(m, c);
   copy(m, c, "expert_shared_feed_forward_length", "shared_expert_intermediate_size");

@@ -1,5 +1,5 @@
 #pragma once
-/// A GGUF file as the rows of gguf_config.cpp and gguf_hybrid.cpp read it.
+/// A GGUF file as the rows of the files gguf_*.cpp read it.
 
 #include <fmt/format.h>
 
@@ -33,12 +33,15 @@ class GgufModel {
   bool flag_or(std::string_view key, bool otherwise) const { return keys_.flag_or(full(key), otherwise); }
   /// One number for each of `layers` layers; a single number stands for all.
   std::vector<Count> counts(std::string_view key, Count layers) const {
-    const json::Value* v = keys_.find(full(key));
-    if (v == nullptr || !v->is_array()) return std::vector<Count>(static_cast<std::size_t>(layers), count(key));
+    if (!is_list(key)) return std::vector<Count>(static_cast<std::size_t>(layers), count(key));
     const std::vector<Count> all = keys_.counts(full(key));
     if (static_cast<Count>(all.size()) < layers)
       refuse(fmt::format("\"{}\" has {} numbers for {} layers; the file is damaged", full(key), all.size(), layers));
     return all;
+  }
+  bool is_list(std::string_view key) const {
+    const json::Value* v = keys_.find(full(key));
+    return v != nullptr && v->is_array();
   }
   /// The layers that a list of flags marks: true, or not 0.
   std::vector<bool> marks(std::string_view key, Count layers) const {

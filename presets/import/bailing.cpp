@@ -23,6 +23,7 @@ Arch bailing_layers(const Config& c, const Defaults& d, const BailingDefaults& u
   c.ignore({"use_rmsnorm", "moe_layer_freq"});
   if (c.flag("use_qk_norm", usual.qk_norm)) a.qk_norm = QkNorm::per_head;
   const Count width = c.size("moe_intermediate_size", usual.width), shared = c.count("num_shared_experts", 1);
+  if (shared == 0) c.ignore({"moe_shared_expert_intermediate_size"});
   set_experts(a, {.experts = c.size("num_experts", usual.experts),
                   .top_k = c.size("num_experts_per_tok", usual.top_k),
                   .width = width,

@@ -16,10 +16,16 @@ Arch cohere(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// Cohere 2's attention has no norms of queries and keys.
+void refuse_qk_norm(const Config& c) {
+  if (c.flag("use_qk_norm", false))
+    c.refuse("\"use_qk_norm\" is true; Cohere 2 has no norms of queries and keys; make it false");
+}
+
 /// hf cohere2/modeling_cohere2.py: the same without qk-norm; all but every fourth layer slide.
 Arch cohere2(const Config& c, const Defaults& d) {
   Arch a = cohere(c, d);
-  a.qk_norm = QkNorm::none;
+  refuse_qk_norm(c);
   const Count step = c.first_size({"sliding_window_pattern", "_sliding_window_pattern"}, 4);
   const LayerSet local = others(LayerSet::every(step - 1, step, a.layers), a.layers);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
@@ -30,7 +36,7 @@ Arch cohere2(const Config& c, const Defaults& d) {
 /// The layers with experts: mlp_layer_types calls them sparse, or they come from first_k_dense_replace on.
 LayerSet cohere_sparse_layers(const Config& c, const Arch& a) {
   const Count first = c.count("first_k_dense_replace", 0);
-  return sparse_typed(c, a).value_or(LayerSet::every(first, 1, a.layers));
+  return sparse_or(c, a, LayerSet::every(first, 1, a.layers), {"first_k_dense_replace"});
 }
 
 /// The layers that slide: layer_types calls them so; or all but every prefix_dense_sliding_window_pattern-th of the
@@ -50,7 +56,7 @@ LayerSet cohere_local_layers(const Config& c, const Arch& a) {
 /// An rms_norm_eps makes the norms RMSNorms.
 Arch cohere2_moe(const Config& c, const Defaults& d) {
   Arch a = cohere(c, d);
-  a.qk_norm = QkNorm::none;
+  refuse_qk_norm(c);
   if (c.has("rms_norm_eps")) a.norm = NormKind::rms_norm;
   set_reach(a, {c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096)}, cohere_local_layers(c, a));
   const Count width = a.mlp_width, shared = c.count("num_shared_experts", 0);

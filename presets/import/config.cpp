@@ -33,19 +33,22 @@ Count Config::required(Keys keys, Count otherwise) const {
   return assumed(*keys.begin(), otherwise);
 }
 
-Count Config::size(Keys keys, Count otherwise) const {
+Count Config::agreed(Keys keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys) {
     if (!has(key)) continue;
     if (found.empty())
       found = key;
-    else if (object_.positive(found) != object_.positive(key))
+    else if ((object_.*read)(found) != (object_.*read)(key))
       refuse(fmt::format("\"{}\" is {} and \"{}\" is {}, but both mean the same; remove one", found,
-                         object_.positive(found), key, object_.positive(key)));
+                         (object_.*read)(found), key, (object_.*read)(key)));
   }
   if (!found.empty()) forget(keys);
-  return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
+  return found.empty() ? assumed(*keys.begin(), otherwise) : (object_.*read)(found);
 }
+
+Count Config::size(Keys keys, Count otherwise) const { return agreed(keys, &json::Object::positive, otherwise); }
+Count Config::count(Keys keys, Count otherwise) const { return agreed(keys, &json::Object::count, otherwise); }
 
 Count Config::first_size(Keys keys, Count otherwise) const {
   std::string_view found;
@@ -108,8 +111,8 @@ constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
 /// Words of keys about parameters, and of keys about layers that are not all alike.
 constexpr auto hints = std::to_array<std::string_view>(
     {"expert", "rank", "lora", "bias", "norm", "moe", "kv_shared", "output_gate", "per_layer_input", "cross_attention",
-     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "sparse_config", "attention_heads",
-     "compress_rate", "attention_sink"});
+     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "attention_heads", "compress_rate",
+     "attention_sink"});
 
 /// Layers of a kind that a family without "layer_types" does not have.
 bool names_other_layers(std::string_view key, const json::Value& v) {

@@ -47,10 +47,9 @@ class Config {
   /// that disagree are an error.
   Count size(Keys keys, Count otherwise) const;
   Count size(std::string_view key, Count otherwise) const { return size(Keys{key}, otherwise); }
-  /// A size that may be 0.
-  Count count(std::string_view key, Count otherwise) const {
-    return has(key) ? object_.count(key) : assumed(key, otherwise);
-  }
+  /// The same of a size that may be 0.
+  Count count(Keys keys, Count otherwise) const;
+  Count count(std::string_view key, Count otherwise) const { return count(Keys{key}, otherwise); }
   /// The first of `keys` that is there, whatever the others say.
   Count first_size(Keys keys, Count otherwise) const;
   bool flag(std::string_view key, bool otherwise) const { return object_.flag_or(key, otherwise); }
@@ -89,6 +88,8 @@ class Config {
 
  private:
   Count assumed(std::string_view key, Count value) const;
+  /// The number called by any of `keys`, read by `read`; see size().
+  Count agreed(Keys keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const;
 
   json::Object object_;
   bool part_;

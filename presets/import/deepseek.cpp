@@ -84,11 +84,11 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
 }
 
 /// hf sarvam_mla/modular_sarvam_mla.py and hub sarvamai/sarvam-105b: DeepSeek-V3 with other widths; queries without a
-/// low rank.
+/// low rank. Its attention has no norms of queries and keys, whatever use_qk_norm says.
 Arch sarvam_mla(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
-  c.ignore({"q_head_dim", "moe_router_enable_expert_bias"});
+  c.ignore({"q_head_dim", "moe_router_enable_expert_bias", "use_qk_norm"});
   deepseek_experts(c, a,
                    {.routed = 128,
                     .shared = c.count("num_shared_experts", 1),
@@ -262,8 +262,6 @@ Recurrent kimi_delta(const Config& linear, const char* heads_key, const char* wi
 
 void kimi_mixers(const Config& c, Arch& a) {
   const bool hub = c.has("linear_attn_config");
-  if (!hub && !c.has("layer_types"))
-    c.refuse("\"linear_attn_config\" and \"layer_types\" are missing; one of them says which layers have KDA");
   if (hub) c.ignore({"linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim"});  // the object comes first
   const Config linear = hub ? c.object("linear_attn_config") : c;
   LayerMixer kda;
@@ -283,12 +281,12 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
   a.context = c.first_size({"model_max_length", "max_position_embeddings"}, a.context);
   if (c.has("dense_ffn_hidden")) a.mlp_width = c.size("dense_ffn_hidden", a.mlp_width);
   latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
-  if (c.flag("mla_use_nope", true)) a.position = Position::none;
+  if (c.flag("mla_use_nope", false)) a.position = Position::none;
   if (c.flag("mla_use_output_gate", false)) a.attention_gate = AttentionGate::per_channel;
   a.residual_block = c.count("attn_res_block_size", 0);
   c.ignore({"head_dim", "qk_head_dim", "num_expert_group", "moe_layer_freq", "moe_router_activation_func"});
   kimi_mixers(c, a);
-  const Count shared = c.count(c.has("n_shared_experts") ? "n_shared_experts" : "num_shared_experts", 1);
+  const Count shared = c.count({"n_shared_experts", "num_shared_experts"}, 1);
   const Count expert = c.size("moe_intermediate_size", 1024);
   const LayerSet from = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers);
   set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 256),

@@ -13,10 +13,7 @@ namespace {
 /// compress_ratios, whose further entries are those of multi-token prediction.
 std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return std::nullopt;
-  std::vector<Count> all = c.counts("compress_ratios");
-  if (static_cast<Count>(all.size()) < a.layers)
-    c.refuse(fmt::format("\"compress_ratios\": expected one entry per layer ({}), got {}", a.layers, all.size()));
-  all.resize(static_cast<std::size_t>(a.layers));
+  std::vector<Count> all = counts_per_layer(c, a, "compress_ratios", true);
   for (const Count ratio : all)
     if (ratio != 0 && ratio != 4 && ratio != 128)
       c.refuse(fmt::format("\"compress_ratios\": expected 0, 4 or 128, got {}", ratio));

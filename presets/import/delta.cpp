@@ -60,7 +60,7 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
   linear.recurrent = delta_net(c, {32, 128, 16, 128});
   linear.layers = others(full_layers(c, a), a.layers);
   set_mixer(a, linear);
-  c.ignore({"mlp_only_layers"});
+  c.ignore({"mlp_only_layers", "output_gate_type"});
   set_modules(c, a, 0);
   return a;
 }

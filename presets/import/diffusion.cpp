@@ -29,6 +29,7 @@ Arch llada_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   if (c.flag("qk_layernorm", false)) a.qk_norm = QkNorm::per_head;
+  c.ignore({"moe_router_score_function"});
   const Count width = c.size({"expert_intermediate_size", "moe_intermediate_size"}, 1024);
   const Count shared = c.is_null("shared_expert_intermediate_size") ? 0 : c.count("shared_expert_intermediate_size", 0);
   if (c.has("dense_intermediate_size")) a.mlp_width = c.size("dense_intermediate_size", a.mlp_width);

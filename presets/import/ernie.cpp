@@ -36,11 +36,10 @@ LayerSet sparse_layers_for(const Config& c, const Arch& a, Reader reader) {
   const json::Value* last = c.find("moe_layer_end_index");
   const bool open = last == nullptr || (last->is_number() && *last < 0);
   const Count end = open ? a.layers : number_for(c, "moe_layer_end_index", reader, a.layers);
-  if (const auto typed = sparse_typed(c, a)) return *typed;
   LayerSet layers;
   for (Count i = first; i < a.layers; ++i)
     if ((i + 1) % step == 0 && i <= end) layers.insert(i);
-  return layers;
+  return sparse_or(c, a, layers, {"moe_layer_start_index", "moe_layer_interval", "moe_layer_end_index"});
 }
 
 /// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in some layers, shared ones fused into one MLP; the load-balancing

@@ -14,8 +14,17 @@ namespace llmcalc::import {
 namespace {
 
 /// Words in the names of drafts' classes, in lower case.
-constexpr std::array draft_words = {std::string_view{"eagle"},  std::string_view{"draft"},  std::string_view{"dflash"},
-                                    std::string_view{"dspark"}, std::string_view{"medusa"}, std::string_view{"mtp"}};
+constexpr std::array draft_words = {
+    std::string_view{"eagle"},  std::string_view{"draft"}, std::string_view{"dflash"},    std::string_view{"dspark"},
+    std::string_view{"medusa"}, std::string_view{"mtp"},   std::string_view{"assistant"}, std::string_view{"nextn"}};
+
+/// Whether the class of a draft is called so; Eagle 2 and 2.5 are vision-language models (hub nvidia/Eagle2.5-8B).
+bool names_draft(const std::string& name) {
+  const std::string word = lower(name);
+  return !word.starts_with("eagle2") &&
+         std::any_of(draft_words.begin(), draft_words.end(),
+                     [&](std::string_view draft) { return word.find(draft) != std::string::npos; });
+}
 
 /// Families whose classes have another name than their model_type: hub moonshotai/Kimi-K2-Instruct, xai-org/grok-2,
 /// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5; Falcon's, Code Llama's, GPT-SW3's, Yi's and
@@ -49,11 +58,11 @@ bool kin(std::string_view a, std::string_view b) {
 }  // namespace
 
 void refuse_draft(const Config& c) {
-  const std::string name = named_class(c), word = lower(name);
-  const bool named = std::any_of(draft_words.begin(), draft_words.end(),
-                                 [&](std::string_view draft) { return word.find(draft) != std::string::npos; });
+  const std::string name = named_class(c);
+  const bool named = names_draft(name);
   if (!named && !c.has("dflash_config")) return;
-  c.refuse(in_quotes(name) + " drafts for another model, whose states it reads, and is not counted; give that model");
+  c.refuse((named ? in_quotes(name) + " drafts" : "\"dflash_config\" says that it drafts") +
+           " for another model, whose states it reads, and is not counted; give that model");
 }
 
 std::string foreign_class(const Config& c) {

@@ -11,14 +11,14 @@ LayerSet recurrent_layers(const Config& c, const Arch& a) {
   std::vector<std::string> types{"recurrent", "recurrent", "attention"};
   if (c.has(key)) types = c.texts(key);
   c.ignore({"block_types", "layers_block_type"});
-  if (types.empty()) c.refuse("\"block_types\" is empty; expected words for the layers of one period");
+  if (types.empty()) c.refuse(in_quotes(key) + " is empty; expected words for the layers of one period");
   LayerSet found;
   for (Count i = 0; i < a.layers; ++i) {
     const std::string& type = types[static_cast<std::size_t>(i) % types.size()];
     if (type == "recurrent")
       found.insert(i);
     else if (type != "attention")
-      c.refuse("\"block_types\" has " + in_quotes(type) + "; expected recurrent or attention");
+      c.refuse(in_quotes(key) + " has " + in_quotes(type) + "; expected recurrent or attention");
   }
   return found;
 }
@@ -30,7 +30,7 @@ LayerSet recurrent_layers(const Config& c, const Arch& a) {
 Arch recurrent_gemma(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"embeddings_scale_by_sqrt_dim", "logits_soft_cap", "partial_rotary_factor", "final_w_init_variance_scale",
-            "w_init_variance_scale", "hidden_act"});
+            "w_init_variance_scale"});
   a.activation = activation(c, {"hidden_activation"}, "gelu_pytorch_tanh");
   a.qkv_bias = c.flag("attention_bias", false);
   a.attention_out_bias = a.mlp_bias = true;

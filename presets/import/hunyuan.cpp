@@ -21,9 +21,7 @@ Arch hunyuan(const Config& c, const Defaults& d) {
 Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
   const json::Value* v = c.find(key);
   if (v == nullptr || !v->is_array()) return c.size(key, otherwise);
-  const std::vector<Count> all = c.counts(key);
-  if (static_cast<Count>(all.size()) < a.layers)
-    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, all.size()));
+  const std::vector<Count> all = counts_per_layer(c, a, key, true);
   for (const Count n : all)
     if (n != all.front())
       c.refuse(fmt::format("\"{}\" is {} in one layer and {} in another; layers with unlike experts are not known", key,
@@ -99,7 +97,7 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
 Arch hy_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; experts with biases beside shared ones are not known");
-  c.ignore({"qk_norm", "route_norm", "moe_router_use_sigmoid"});
+  c.ignore({"qk_norm", "route_norm", "moe_router_use_sigmoid", "enable_moe_fp32_combine"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
   const Count shared = c.count("num_shared_experts", 1);
@@ -111,7 +109,7 @@ Arch hy_v3(const Config& c, const Defaults& d) {
                   .shared_experts = shared,
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = c.flag("moe_router_enable_expert_bias", true),
-                  .layers = sparse_typed(c, a).value_or(LayerSet::every(first, 1, a.layers))});
+                  .layers = sparse_or(c, a, LayerSet::every(first, 1, a.layers), {"first_k_dense_replace"})});
   a.mtp = modules_like_last(c, a);
   return a;
 }

@@ -13,10 +13,7 @@ namespace {
 std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
   constexpr const char* key = "num_attention_heads_per_layer";
   if (!c.has(key)) return std::vector<Count>(static_cast<std::size_t>(a.layers), a.heads);
-  std::vector<Count> heads = c.counts(key);
-  if (static_cast<Count>(heads.size()) != a.layers)
-    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, heads.size()));
-  return heads;
+  return counts_per_layer(c, a, key);
 }
 
 using HeadKinds = InPlace<LayerMixer, 4>;
@@ -26,7 +23,7 @@ LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count
   for (LayerMixer& kind : kinds)
     if (kind.heads == heads && kind.reach == reach) return kind;
   if (kinds.size() == kinds.capacity)
-    c.refuse("\"num_attention_heads_per_layer\": expected five kinds of layers at most");
+    c.refuse("layers have more than five pairs of heads and window; write an llmcalc model file");
   LayerMixer kind;
   static_cast<Mixer&>(kind) = own;
   kind.heads = heads;
@@ -57,7 +54,8 @@ void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& sl
 AttentionGate gate_called(const Config& c, const json::Value& said) {
   if (said == true || said == "per-head") return AttentionGate::per_head;
   if (said == "per-element") return AttentionGate::per_channel;
-  c.refuse("\"gating\": expected true, per-head or per-element, got " + in_quotes(said.dump()));
+  c.refuse("\"gating\": expected true, per-head or per-element, got " +
+           in_quotes(said.is_string() ? said.get<std::string>() : said.dump()));
 }
 
 /// gating says it of all layers, gating_types of each; a gate per head where neither is there.
@@ -73,6 +71,13 @@ AttentionGate laguna_gate(const Config& c) {
   return gates.empty() ? AttentionGate::per_head : gates.front();
 }
 
+/// The layers with experts: those that mlp_layer_types calls sparse, or that mlp_only_layers leaves out.
+std::optional<LayerSet> laguna_sparse(const Config& c, const Arch& a) {
+  const LayerSet dense = listed_layers(c, a, "mlp_only_layers").value_or(LayerSet());
+  const auto rest = dense.empty() ? std::nullopt : std::optional(others(dense, a.layers));
+  return said_layers(c, {{"mlp_layer_types", sparse_typed(c, a)}, {"mlp_only_layers", rest}});
+}
+
 /// hf laguna/modeling_laguna.py: heads by layer, RMSNorms of the head width on q and k, a softplus gate on attention's
 /// output, `attention_bias` on q, k, v and o; the layers that mlp_layer_types calls sparse (all but the first) have
 /// experts beside a shared one, without a gate, and a load-balancing bias that gets no gradient. Layers slide where
@@ -82,8 +87,8 @@ Arch laguna(const Config& c, const Defaults& d) {
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
   a.attention_gate = laguna_gate(c);
-  c.ignore({"mlp_only_layers", "decoder_sparse_step", "qkv_bias", "moe_routed_scaling_factor",
-            "moe_router_logit_softcapping", "moe_apply_router_weight_on_input", "moe_router_use_sigmoid"});
+  c.ignore({"decoder_sparse_step", "qkv_bias", "moe_routed_scaling_factor", "moe_router_logit_softcapping",
+            "moe_apply_router_weight_on_input", "moe_router_use_sigmoid"});
   const LayerSet slide = layers_of_type(c, a, "sliding_attention").value_or(LayerSet());
   set_laguna_heads(c, a, c.is_null("sliding_window") ? 0 : c.count("sliding_window", 512), slide);
   set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 256),
@@ -92,7 +97,7 @@ Arch laguna(const Config& c, const Defaults& d) {
                   .shared_experts = 1,
                   .shared_width = c.size("shared_expert_intermediate_size", 512),
                   .router_correction = true,
-                  .layers = sparse_typed(c, a).value_or(LayerSet::every(1, 1, a.layers))});
+                  .layers = laguna_sparse(c, a).value_or(LayerSet::every(1, 1, a.layers))});
   return a;
 }
 
@@ -102,13 +107,13 @@ Arch mellum(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
-  c.ignore({"max_window_layers", "use_sliding_window", "mlp_only_layers", "decoder_sparse_step"});
+  c.ignore({"max_window_layers", "use_sliding_window", "decoder_sparse_step"});
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 1024);
   set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(LayerSet()));
   set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 64),
                   .top_k = c.size("num_experts_per_tok", 8),
                   .width = c.size("moe_intermediate_size", 896),
-                  .layers = sparse_typed(c, a).value_or(LayerSet::all(a.layers))});
+                  .layers = laguna_sparse(c, a).value_or(LayerSet::all(a.layers))});
   return a;
 }
 

@@ -47,7 +47,8 @@ std::vector<Count> numbers_in(const Config& c, std::string_view key, const std::
     const std::string word = text.substr(from, end - from);
     if (word.empty() || word.size() > 6 || word.find_first_not_of("0123456789 ") != std::string::npos ||
         word.find_first_not_of(' ') == std::string::npos)
-      c.refuse(fmt::format("\"{}\": expected numbers of layers with commas between them, got \"{}\"", key, word));
+      c.refuse(
+          fmt::format("\"{}\": expected numbers of layers with commas between them, got {}", key, in_quotes(word)));
     all.push_back(std::stol(word));
     from = end + 1;
   }
@@ -92,10 +93,16 @@ void require_words(const Config& c, std::string_view key, Keys words) {
       c.refuse(fmt::format("\"{}\": expected {}, got {}", key, fmt::join(words, " or "), in_quotes(word)));
 }
 
+std::vector<Count> counts_per_layer(const Config& c, const Arch& a, std::string_view key, bool longer) {
+  std::vector<Count> all = c.counts(key);
+  require_length(c, a, key, all.size(), longer);
+  all.resize(static_cast<std::size_t>(a.layers));
+  return all;
+}
+
 std::optional<LayerSet> marked_layers(const Config& c, const Arch& a, std::string_view key) {
   if (!c.has(key)) return std::nullopt;
-  const std::vector<Count> marks = c.counts(key);
-  require_length(c, a, key, marks.size(), false);
+  const std::vector<Count> marks = counts_per_layer(c, a, key);
   LayerSet set;
   for (Count i = 0; i < a.layers; ++i)
     if (marks[static_cast<std::size_t>(i)] != 0) set.insert(i);
@@ -114,13 +121,13 @@ std::optional<LayerSet> listed_layers(const Config& c, const Arch& a, std::strin
 std::optional<Count> heads_per_layer(const Config& c, const Arch& a, const LayerSet& layers) {
   constexpr std::string_view key = "num_attention_heads_per_layer";
   if (!c.has(key)) return std::nullopt;
-  const std::vector<Count> all = c.counts(key);
-  require_length(c, a, key, all.size(), true);
+  const std::vector<Count> all = counts_per_layer(c, a, key, true);
   std::optional<Count> heads;
   for (Count i = 0; i < a.layers; ++i) {
     if (!layers.contains(i)) continue;
     const Count own = all[static_cast<std::size_t>(i)];
-    if (own < 1 || own != heads.value_or(own))
+    if (own < 1) c.refuse(fmt::format("\"{}\": expected at least 1 head, got 0 in layer {}", key, i));
+    if (own != heads.value_or(own))
       c.refuse(fmt::format("\"{}\": layer {} has {} heads and others of its kind {}; one number is known for them", key,
                            i, own, heads.value_or(own)));
     heads = own;
@@ -134,7 +141,7 @@ std::optional<LayerSet> said_layers(const Config& c, std::initializer_list<SaidL
     if (!one.layers) continue;
     if (first == nullptr) first = &one;
     if (*first->layers != *one.layers)
-      c.refuse(fmt::format("\"{}\" and \"{}\" name other layers; make them agree", first->key, one.key));
+      c.refuse(fmt::format("\"{}\" and \"{}\" name different layers; make them agree", first->key, one.key));
   }
   return first == nullptr ? std::nullopt : first->layers;
 }
@@ -180,8 +187,9 @@ bool tells_layers_apart(const Arch& a, const std::string& key, const json::Value
   if (!v.is_array() || v.empty() || !differs(v)) return false;
   if (key == "layer_types" || key == "mlp_layer_types") return true;
   const auto size = static_cast<Count>(v.size());
-  return a.layers > 2 && (size == a.layers || size == a.layers + a.mtp.modules) && has_word(key, of_layers) &&
-         !has_word(key, sizeless);
+  const bool one_each =
+      size == a.layers || size == a.layers + a.mtp.modules || size == a.layers - a.repeats.layers.size();
+  return a.layers > 2 && one_each && has_word(key, of_layers) && !has_word(key, sizeless);
 }
 
 }  // namespace

@@ -34,6 +34,10 @@ std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
 /// Refuses a word in the list `key` that is none of `words`.
 void require_words(const Config& config, std::string_view key, Keys words);
 
+/// The numbers in the list `key`, one per layer. Refuses a list of another length; `longer`: it may go on to layers
+/// beside the model.
+std::vector<Count> counts_per_layer(const Config& config, const Arch& arch, std::string_view key, bool longer = false);
+
 /// The layers whose entry in the list of numbers `key` is not 0; nothing if the list is absent.
 std::optional<LayerSet> marked_layers(const Config& config, const Arch& arch, std::string_view key);
 

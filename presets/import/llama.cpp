@@ -9,8 +9,8 @@ namespace {
 
 /// hf llama/modeling_llama.py. `attention_bias` puts biases on q, k, v and o, `mlp_bias` on the MLP's matrices; untied
 /// by default; KV heads default to heads, the head width to hidden / heads. hub openbmb/MiniCPM-2B-sft-bf16,
-/// modeling_minicpm.py: the same with scalar multipliers. hub Tele-AI/TeleChat3-36B-Thinking and
-/// IQuestLab/IQuest-Coder-V1-40B-Instruct: the same.
+/// modeling_minicpm.py, and hf minicpm4/modeling_minicpm4.py: the same with scalar multipliers. hub
+/// Tele-AI/TeleChat3-36B-Thinking and IQuestLab/IQuest-Coder-V1-40B-Instruct: the same.
 Arch llama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -75,7 +75,7 @@ Arch granite(const Config& c, const Defaults& d) {
 /// hf hyperclovax/modeling_hyperclovax.py: Granite; under use_post_norm norms before and after each half.
 Arch hyperclovax(const Config& c, const Defaults& d) {
   Arch a = granite(c, d);
-  if (!c.flag("use_post_norm", false)) return a;
+  if (!c.flag("use_post_norm", true)) return a;
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;
   return a;
@@ -289,13 +289,6 @@ Arch jais2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf minicpm4/modeling_minicpm4.py: Llama with scalar multipliers, tied by default. Sparse attention (sparse_config)
-/// is hub's.
-Arch minicpm4(const Config& c, const Defaults& d) {
-  if (c.has("sparse_config")) c.refuse("\"sparse_config\": sparse attention of MiniCPM 4 is not known");
-  return llama(c, d);
-}
-
 /// hf nanochat/modeling_nanochat.py: norms without weights, also behind the embedding and on q and k; a plain MLP of
 /// squared ReLU; `attention_bias` on q, k, v and o.
 Arch nanochat(const Config& c, const Defaults& d) {
@@ -361,7 +354,7 @@ std::vector<Family> llama_families() {
       {"jais2", jais2, {32, 3328, 26, 0, 0, 26624, 150272, 8192}},
       {"plamo", plamo, {32, 4096, 32, 0, 0, 13312, 32000, 2048}},
       {"mllama_text_model", mllama, {40, 4096, 32, 8, 0, 14336, 128256, 131072}},
-      {"minicpm4", minicpm4, {32, 4096, 32, 2, 0, 16384, 73448, 32768, true}},
+      {"minicpm4", llama, {32, 4096, 32, 2, 0, 16384, 73448, 32768, true}},
       {"nanochat", nanochat, {12, 768, 6, 0, 0, 8192, 50304, 2048}},
       {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},
   };

@@ -7,67 +7,16 @@
 #include <utility>
 
 #include "calc/layer_kinds.hpp"
-#include "presets/fused_matrices.hpp"
 #include "presets/import/mtp_names.hpp"
+#include "presets/import/recurrent_matrices.hpp"
 
 namespace llmcalc::import {
 
 namespace {
 
-using Names = std::vector<std::string>;
-
-/// Names a layer's matrices; the aliases are those of hf and of the checkpoints' own code.
-class Layer {
- public:
-  Layer(std::string prefix, const FusedMatrices& fused, const std::function<void(const Matrix&)>& visit)
-      : prefix_(std::move(prefix)), fused_(fused), visit_(visit) {}
-  Layer(Count index, const FusedMatrices& fused, const std::function<void(const Matrix&)>& visit)
-      : Layer(fmt::format("layers.{}.", index), fused, visit) {}
-
-  const FusedMatrices& fused() const { return fused_; }
-
-  void matrix(Component c, const Names& parents, const Names& leaves, Count rows, Count columns, Count groups = 1,
-              bool biased = false, bool by_name = false) const {
-    Matrix m{c, {}, groups, rows, columns, biased, by_name};
-    for (const std::string& parent : parents)
-      for (const std::string& leaf : leaves) m.paths.push_back(prefix_ + parent + "." + leaf);
-    if (parents.empty()) m.paths.push_back(prefix_ + leaves.front());
-    visit_(m);
-  }
-
- private:
-  std::string prefix_;
-  const FusedMatrices& fused_;
-  const std::function<void(const Matrix&)>& visit_;
-};
-
-Names both(Names names, const Names& others) {
-  names.insert(names.end(), others.begin(), others.end());
-  return names;
-}
-
-const Names attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
-
-/// A layer's matrices under some parents, all of attention.
-class Projections {
- public:
-  Projections(const Layer& l, Names parents) : l_(l), parents_(std::move(parents)) {}
-  void operator()(const Names& leaves, Count rows, Count columns, bool biased = false) const {
-    l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
-  }
-  /// Numbers of a module with other numbers: blocks pick modules of one matrix each.
-  void parameter(const char* leaf, Count rows, Count columns, Count groups = 1) const {
-    l_.matrix(Component::attention, parents_, {leaf}, rows, columns, groups, false, true);
-  }
-
- private:
-  const Layer& l_;
-  Names parents_;
-};
-
 const Names fused_names{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
 
-void queries_keys_values(const Layer& l, const Mixer& m, Count hidden) {
+void queries_keys_values(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const bool with_gate = m.attention_gate == AttentionGate::per_channel && !l.fused().own_gate;
   const Count q = add(mul(m.heads, m.head_dim), with_gate ? m.attention_width() : 0);
@@ -87,7 +36,7 @@ void queries_keys_values(const Layer& l, const Mixer& m, Count hidden) {
 
 /// A gate per channel is one matrix with the queries (Qwen3-Next) or a matrix of its own (AFMoE), as is one per head
 /// (Step 3.5).
-void grouped(const Layer& l, const Mixer& m, Count hidden) {
+void grouped(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   queries_keys_values(l, m, hidden);
   p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width(), m.attention_out_bias);
@@ -97,7 +46,7 @@ void grouped(const Layer& l, const Mixer& m, Count hidden) {
 }
 
 /// Lightning attention by the names of hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.
-void lightning(const Layer& l, const Mixer& m, Count hidden) {
+void lightning(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const Count width = mul(m.heads, m.head_dim);
   const Names each{"q_proj", "k_proj", "v_proj"}, fused{"qkv_proj", "query_key_value"};
@@ -109,7 +58,7 @@ void lightning(const Layer& l, const Mixer& m, Count hidden) {
   p({"out_proj", "dense", "o_proj"}, hidden, width);
 }
 
-void latent(const Layer& l, const Mixer& m, Count hidden, const Names& parents = attention_names) {
+void latent(const NamedLayer& l, const Mixer& m, Count hidden, const Names& parents = attention_names) {
   const Projections p(l, parents);
   const Latent& w = m.latent;
   const Count q = mul(m.heads, w.nope_dim + w.rope_dim);
@@ -125,101 +74,9 @@ void latent(const Layer& l, const Mixer& m, Count hidden, const Names& parents =
   p({"o_proj", "dense"}, hidden, mul(m.heads, w.v_dim));
 }
 
-/// By the names of hf qwen3_next, qwen3_5 and olmo_hybrid.
-void gated_delta_net(const Layer& l, const Recurrent& r, Count hidden) {
-  const Projections p(l, {"linear_attn"});
-  const Count values = r.width(), keys = mul(r.key_heads, r.key_dim), qkv = add(mul(2, keys), values);
-  const DeltaMatrices stored = l.fused().delta;
-  if (stored == DeltaMatrices::with_gate) {
-    p({"in_proj_qkvz", "in_proj_qkv", "in_proj_z"}, add(qkv, values), hidden);
-    p({"in_proj_ba", "in_proj_b", "in_proj_a"}, mul(2, r.heads), hidden);
-  } else {
-    if (stored == DeltaMatrices::qkv) p({"in_proj_qkv", "in_proj_qkvz"}, qkv, hidden);
-    if (stored == DeltaMatrices::apart)
-      for (const auto& [name, rows] :
-           {std::pair{"q_proj", keys}, std::pair{"k_proj", keys}, std::pair{"v_proj", values}})
-        p({name}, rows, hidden);
-    p({"in_proj_z", "in_proj_qkvz", "g_proj"}, values, hidden);
-    p({"in_proj_b", "in_proj_ba", "b_proj"}, r.heads, hidden);
-    p({"in_proj_a", "in_proj_ba", "a_proj"}, r.heads, hidden);
-  }
-  p({"out_proj", "o_proj"}, hidden, values);
-}
-
-/// Matrices of a recurrence by the names of hub Kimi-Linear, hf mamba, granitemoehybrid, falcon_h1, hub Nemotron-H, fla
-/// rwkv7 and hf lfm2. Convolutions and the vectors of heads are none.
-void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
-  const Count values = r.width(), keys = mul(r.key_heads, r.key_dim);
-  const Projections kda(l, attention_names), ssm(l, {"mixer", "mamba"}), conv(l, {"conv"});
-  const Projections rwkv(l, {"attn"});
-  switch (r.kind) {
-    case RecurrentKind::none:
-      return;
-    case RecurrentKind::gated_delta_net:
-      return gated_delta_net(l, r, hidden);
-    case RecurrentKind::kimi_delta:
-      for (const char* name : {"q_proj", "k_proj", "v_proj"}) kda({name}, values, hidden);
-      kda({"f_a_proj"}, r.rank, hidden);
-      kda({"f_b_proj"}, values, r.rank);
-      kda({"b_proj"}, r.heads, hidden);
-      if (r.full_rank_gate) {
-        kda({"g_proj"}, values, hidden);
-      } else {
-        kda({"g_a_proj"}, r.rank, hidden);
-        kda({"g_b_proj"}, values, r.rank);
-      }
-      return kda({"o_proj"}, hidden, values);
-    case RecurrentKind::mamba:
-      ssm({"in_proj"}, mul(2, values), hidden);
-      ssm({"x_proj", "bcdt_proj"}, add(r.rank, mul(2, r.key_dim)), values);
-      ssm({"dt_proj"}, r.heads, r.rank);
-      return ssm({"out_proj"}, hidden, values);
-    case RecurrentKind::mamba2:
-      ssm({"in_proj"}, add(add(mul(2, values), mul(2, keys)), r.heads), hidden);
-      return ssm({"out_proj"}, hidden, values);
-    case RecurrentKind::rwkv7:
-      for (const char* name : {"r_proj", "k_proj", "v_proj"}) rwkv({name}, values, hidden);
-      for (const auto& [name, rank] : {std::pair{"w_lora", r.rank}, std::pair{"a_lora", r.step_rank},
-                                       std::pair{"v_lora", r.value_rank}, std::pair{"g_lora", r.gate_rank}}) {
-        if (rank == 0) continue;
-        rwkv({std::string(name) + ".lora.0"}, rank, hidden);
-        rwkv({std::string(name) + ".lora.2"}, values, rank);
-      }
-      return rwkv({"o_proj"}, hidden, values);
-    case RecurrentKind::short_convolution:
-      conv({"in_proj"}, mul(3, hidden), hidden);
-      return conv({"out_proj"}, hidden, hidden);
-    case RecurrentKind::rg_lru: {
-      const Projections lru(l, {"temporal_block"});
-      for (const char* name : {"linear_x", "linear_y"}) lru({name}, values, hidden, true);
-      for (const char* name : {"rg_lru.input_gate_weight", "rg_lru.recurrent_gate_weight"})
-        lru.parameter(name, r.head_dim, r.head_dim, r.heads);
-      return lru({"linear_out"}, hidden, values, true);
-    }
-    case RecurrentKind::rwkv6: {
-      const Projections mix(l, {"attention"});
-      for (const char* name : {"receptance", "key", "value", "gate"}) mix({name}, values, hidden);
-      if (r.mix_rank > 0) {
-        mix.parameter("time_maa_w1", mul(5, r.mix_rank), hidden);
-        mix.parameter("time_maa_w2", hidden, r.mix_rank, 5);
-        mix.parameter("time_decay_w1", r.rank, hidden);
-        mix.parameter("time_decay_w2", values, r.rank);
-      }
-      return mix({"output"}, hidden, values);
-    }
-    case RecurrentKind::mlstm: {
-      const Projections lstm(l, {"mlstm_layer"});
-      for (const char* name : {"q", "k"}) lstm({name}, keys, hidden);
-      for (const char* name : {"v", "ogate_preact"}) lstm({name}, values, hidden);
-      for (const char* name : {"igate_preact", "fgate_preact"}) lstm({name}, r.heads, hidden, true);
-      return lstm({"out_proj"}, hidden, values);
-    }
-  }
-}
-
 /// Queries and, where every token has one, the key of an indexer. The weights of a lightning indexer's heads stay in
 /// the config's dtype. Blocks are chosen by projections of the layer's input (MiniMax-M3).
-void indexer(const Layer& l, const Mixer& m, Count hidden) {
+void indexer(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (!m.indexer.runs()) return;
   const Projections p(l, attention_names);
   const Indexer& i = m.indexer;
@@ -232,7 +89,7 @@ void indexer(const Layer& l, const Mixer& m, Count hidden) {
 }
 
 /// DeepSeek-V4's; what pools keys stays in the config's dtype.
-void compressed(const Layer& l, const Mixer& m, Count hidden) {
+void compressed(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const Count groups = m.compressed.out_groups, rank = m.compressed.out_rank;
   p({"wq_a", "q_a_proj"}, m.latent.q_rank, hidden);
@@ -244,7 +101,7 @@ void compressed(const Layer& l, const Mixer& m, Count hidden) {
 }
 
 /// A decoder's second attention, to the encoder's result.
-void cross(const Layer& l, const Mixer& m, Count hidden) {
+void cross(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, {"EncDecAttention", "layer.1.EncDecAttention", "encoder_attn", "cross_attn"});
   const Count q = mul(m.heads, m.head_dim);
   p({"q", "q_proj"}, q, hidden, m.qkv_bias);
@@ -253,17 +110,17 @@ void cross(const Layer& l, const Mixer& m, Count hidden) {
   p({"o", "out_proj"}, hidden, m.attention_width(), m.attention_out_bias);
 }
 
-void mix(const Layer& l, const Mixer& m, Count hidden) {
+void mix(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (m.attention == AttentionKind::latent) latent(l, m, hidden);
   if (m.attention == AttentionKind::grouped) grouped(l, m, hidden);
   if (m.attention == AttentionKind::compressed) compressed(l, m, hidden);
   if (m.cross_attention) cross(l, m, hidden);
   indexer(l, m, hidden);
-  recurrent(l, m.recurrent, hidden);
+  recurrent_matrices(l, m.recurrent, hidden);
 }
 
 /// `in`: the width of the MLP's input and output.
-void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
+void feed_forward(const NamedLayer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
   const Names up{"up_proj", "proj_up", "gate_up_proj", "input_linear",  "w3",
@@ -277,7 +134,7 @@ void feed_forward(const Layer& l, const Arch& a, Component c, const Names& paren
   l.matrix(c, parents, down, in, width, groups, biased || (c == Component::mlp && a.mlp_out_bias));
 }
 
-void mixture(const Layer& l, const Arch& a) {
+void mixture(const NamedLayer& l, const Arch& a) {
   const Moe& m = a.moe;
   const Count in = m.latent_width > 0 ? m.latent_width : a.hidden;
   const Names usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
@@ -309,7 +166,7 @@ Matrix token_table(const Arch& a) {
 
 namespace {
 
-void dense(const Layer& l, const Arch& a, const LayerKind& kind) {
+void dense(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (kind.mlp_width == 0) return;
   feed_forward(l, a, Component::mlp, {"mlp", "mlp_block", "feed_forward", "ffn", "mixer", "shared_mlp"}, kind.mlp_width,
                a.hidden);
@@ -317,7 +174,7 @@ void dense(const Layer& l, const Arch& a, const LayerKind& kind) {
 }
 
 /// Attention and a dense MLP twice, the experts beside them (LongCat).
-void shortcut_layer(const Layer& l, const Arch& a, const LayerKind& kind) {
+void shortcut_layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   for (const char* half : {"0", "1"}) {
     latent(l, a.mixer(kind.mixer), a.hidden, {fmt::format("self_attn.{}", half)});
     feed_forward(l, a, Component::mlp, {fmt::format("mlps.{}", half)}, a.mlp_width, a.hidden);
@@ -326,7 +183,7 @@ void shortcut_layer(const Layer& l, const Arch& a, const LayerKind& kind) {
 }
 
 /// What a layer has besides mixing tokens and its MLP: a low rank of its input, and an input of its own.
-void extras(const Layer& l, const Arch& a) {
+void extras(const NamedLayer& l, const Arch& a) {
   const Count rank = a.laurel_rank, width = a.per_layer.width;
   if (rank > 0) l.matrix(Component::mlp, {"laurel"}, {"linear_left"}, rank, a.hidden);
   if (rank > 0) l.matrix(Component::mlp, {"laurel"}, {"linear_right"}, a.hidden, rank);
@@ -334,13 +191,13 @@ void extras(const Layer& l, const Arch& a) {
   if (width > 0) l.matrix(Component::mlp, {}, {"per_layer_projection"}, a.hidden, width);
 }
 
-void second_half(const Layer& l, const Arch& a, const LayerKind& kind) {
+void second_half(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (kind.experts) mixture(l, a);
   if (!kind.experts || a.moe.beside_dense) dense(l, a, kind);
   extras(l, a);
 }
 
-void layer(const Layer& l, const Arch& a, const LayerKind& kind) {
+void layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (a.block == BlockKind::shortcut) return shortcut_layer(l, a, kind);
   if (kind.linear)
     lightning(l, a.mixer(kind.mixer), a.hidden);
@@ -363,11 +220,7 @@ void heads(const Arch& a, const std::function<void(const Matrix&)>& visit) {
     visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden, a.head_bias});
 }
 
-}  // namespace
-
-namespace {
-
-void routers(const Layer& l, const Arch& a) {
+void routers(const NamedLayer& l, const Arch& a) {
   l.matrix(Component::router, {"mlp", "block_sparse_moe", "feed_forward", "ffn", "mixer"},
            {"gate", "router", "primary_router"}, a.moe.choices(), a.hidden, 1, a.moe.router_bias);
   if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
@@ -390,21 +243,21 @@ void join(const Arch& a, const MtpModule& m, const std::function<void(const Matr
 void for_each_router(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   const FusedMatrices apart;
   for (Count i = 0; i < a.layers; ++i)
-    if (a.moe.layers.contains(i) && !a.repeats.layers.contains(i)) routers(Layer(i, apart, visit), a);
+    if (a.moe.layers.contains(i) && !a.repeats.layers.contains(i)) routers(NamedLayer(i, apart, visit), a);
 }
 
 void for_each_matrix(const Arch& a, std::string_view family, const std::function<void(const Matrix&)>& visit) {
   const LayerKinds kinds = layer_kinds(a);
   const FusedMatrices fused = fused_matrices(family);
   for (Count i = 0; i < a.layers; ++i)
-    if (!a.repeats.layers.contains(i)) layer(Layer(i, fused, visit), a, kinds[kind_index(kinds, i)]);
+    if (!a.repeats.layers.contains(i)) layer(NamedLayer(i, fused, visit), a, kinds[kind_index(kinds, i)]);
   heads(a, visit);
 }
 
 void for_each_mtp_router(const Arch& a, std::string_view family, const std::function<void(const Matrix&)>& visit) {
   if (a.mtp.modules == 0 || !mtp_layer(a).experts) return;
   const FusedMatrices apart;
-  for (const MtpModule& m : mtp_modules(a, family)) routers(Layer(m.mlp, apart, visit), a);
+  for (const MtpModule& m : mtp_modules(a, family)) routers(NamedLayer(m.mlp, apart, visit), a);
 }
 
 void for_each_mtp_matrix(const Arch& a, std::string_view family, const std::function<void(const Matrix&)>& visit) {
@@ -412,8 +265,8 @@ void for_each_mtp_matrix(const Arch& a, std::string_view family, const std::func
   const LayerKind kind = mtp_layer(a);
   const FusedMatrices fused = fused_matrices(family);
   for (const MtpModule& m : mtp_modules(a, family)) {
-    mix(Layer(m.mixer, fused, visit), a.mixer(kind.mixer), a.hidden);
-    second_half(Layer(m.mlp, fused, visit), a, kind);
+    mix(NamedLayer(m.mixer, fused, visit), a.mixer(kind.mixer), a.hidden);
+    second_half(NamedLayer(m.mlp, fused, visit), a, kind);
     join(a, m, visit);
     if (a.mtp.own_head)
       visit({.component = Component::lm_head,

@@ -44,7 +44,7 @@ LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
 /// attention and the dense MLP.
 Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
   Arch a = base_arch(c, d);
-  a.value_dim = c.size("v_head_dim", a.head_dim);
+  a.value_dim = c.size("v_head_dim", 128);
   a.qkv_bias = c.flag("attention_bias", false);
   a.attention_sinks = c.flag("add_full_attention_sink_bias", false);
   c.ignore({"attention_chunk_size", "layernorm_epsilon"});
@@ -147,7 +147,7 @@ Arch step3p5(const Config& c, const Defaults& d) {
   const LayerMixer window = step_window(c, a);
   require_heads(c, a, window);
   set_mixer(a, window);
-  const Count shared = c.count(c.has("share_expert_dims") ? "share_expert_dims" : "share_expert_dim", 1280);
+  const Count shared = c.count({"share_expert_dims", "share_expert_dim"}, 1280);
   set_experts(a, {.experts = c.size({"moe_num_experts", "n_routed_experts", "num_experts", "num_local_experts"}, 288),
                   .top_k = c.size({"moe_top_k", "num_experts_per_tok"}, 8),
                   .width = c.size("moe_intermediate_size", 1280),

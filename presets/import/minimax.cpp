@@ -111,6 +111,7 @@ Arch minimax_m3(const Config& c, const Defaults& d) {
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::per_head;
   block_sparse_attention(c, a);
   Moe m = minimax_experts(c, a, 128, 4);
+  if (c.has("moe_intermediate_size")) m.width = c.size({"intermediate_size", "moe_intermediate_size"}, m.width);
   m.layers = said_layers(c, {{"moe_layer_freq", marked_layers(c, a, "moe_layer_freq")},
                              {"mlp_layer_types", sparse_typed(c, a)}})
                  .value_or(LayerSet::all(a.layers));

@@ -24,18 +24,18 @@ Arch plamo2(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size("hidden_size_per_head", d.head_dim);
   Arch a = base_arch(c, own);
-  c.ignore({"head_dim", "hidden_act", "image_feature_size", "image_proj_type", "image_token_id", "linear_type",
-            "fp8_accum_dtype", "eval_attention_n_bit", "eval_mlp_n_bit", "sliding_window", "rope_theta",
-            "rope_local_theta"});
+  c.ignore({"head_dim", "image_feature_size", "image_proj_type", "image_token_id", "linear_type", "fp8_accum_dtype",
+            "eval_attention_n_bit", "eval_mlp_n_bit", "sliding_window", "rope_theta", "rope_local_theta"});
   c.forget({"head_dim"});
+  for (const char* key : {"n_expert", "k_expert"})
+    if (c.has(key))
+      c.refuse("\"" + std::string(key) +
+               "\": experts, which no released PLaMo 2 has, are not known; write an llmcalc model file");
   a.head_dim = own.head_dim;
   a.qk_norm = QkNorm::each_head_rms;
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;
-  LayerSet full;
-  if (c.has("full_attention_idx"))
-    for (const Count i : c.counts("full_attention_idx"))
-      if (i < a.layers) full.insert(i);
+  const LayerSet full = listed_layers(c, a, "full_attention_idx").value_or(LayerSet());
   LayerMixer m;
   m.attention = AttentionKind::none;
   m.layers = scanning_layers(c, a);

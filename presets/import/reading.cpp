@@ -162,44 +162,45 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
 /// Why no size depends on a key, by a word in its path.
 struct Reason {
   std::string_view word, why;
+  bool of_all = false;  ///< true of every model; otherwise of those alone whose family asked for the key
 };
 constexpr std::array reasons{
-    Reason{"architectures", "model_type says the family"},
-    Reason{"auto_map", "modelling code"},
-    Reason{"vision", "beside the text model"},
-    Reason{"audio", "beside the text model"},
-    Reason{"speech", "beside the text model"},
-    Reason{"image", "beside the text model"},
-    Reason{"video", "beside the text model"},
-    Reason{"rope", "rotary positions have no size"},
-    Reason{"rotary", "rotary positions have no size"},
-    Reason{"eps", "a norm's epsilon has no size"},
-    Reason{"dropout", "for training alone, and holds nothing"},
-    Reason{"pdrop", "for training alone, and holds nothing"},
+    Reason{"architectures", "model_type says the family", true},
+    Reason{"auto_map", "modelling code", true},
+    Reason{"vision", "beside the text model", true},
+    Reason{"audio", "beside the text model", true},
+    Reason{"speech", "beside the text model", true},
+    Reason{"image", "beside the text model", true},
+    Reason{"video", "beside the text model", true},
+    Reason{"rope", "rotary positions have no size", true},
+    Reason{"rotary", "rotary positions have no size", true},
+    Reason{"eps", "a norm's epsilon has no size", true},
+    Reason{"dropout", "for training alone, and holds nothing", true},
+    Reason{"pdrop", "for training alone, and holds nothing", true},
     Reason{"aux", "for training alone, and holds nothing"},
-    Reason{"loss", "for training alone, and holds nothing"},
-    Reason{"init", "the first weights"},
-    Reason{"token_id", "the tokenizer's"},
-    Reason{"version", "the software's"},
+    Reason{"loss", "for training alone, and holds nothing", true},
+    Reason{"init", "the first weights", true},
+    Reason{"token_id", "the tokenizer's", true},
+    Reason{"version", "the software's", true},
     Reason{"multiplier", "a factor"},
     Reason{"scal", "a factor"},
-    Reason{"softcap", "a cap"},
+    Reason{"softcap", "a cap", true},
     Reason{"config_groups", "quant_algo says the same"},
     Reason{"topk", "how experts are chosen, not how many"},
     Reason{"group_norm", "as many weights, however a norm groups them"},
     Reason{"group", "how experts are chosen, not how many"},
     Reason{"window", "no layer has a window"},
-    Reason{"use_cache", "how the software runs it"},
-    Reason{"output_", "what the software returns"},
-    Reason{"tokenizer", "the tokenizer's"},
-    Reason{"id2label", "the labels' names"},
-    Reason{"label2id", "the labels' names"},
-    Reason{"pretraining_tp", "how the software runs it"},
+    Reason{"use_cache", "how the software runs it", true},
+    Reason{"output_", "what the software returns", true},
+    Reason{"tokenizer", "the tokenizer's", true},
+    Reason{"id2label", "the labels' names", true},
+    Reason{"label2id", "the labels' names", true},
+    Reason{"pretraining_tp", "how the software runs it", true},
 };
 /// `path`: of the key, with those of the objects around it; `read`: whether the importer asked for it.
 std::string why_nothing(const std::string& path, bool read) {
   for (const Reason& r : reasons)
-    if (path.find(r.word) != std::string::npos) return std::string(r.why);
+    if ((read || r.of_all) && path.find(r.word) != std::string::npos) return std::string(r.why);
   return read ? "no size depends on it" : "not read";
 }
 
@@ -242,12 +243,13 @@ class Readings {
       r.becomes = {"the family"};
       return r;
     }
-    bool refused = false;
+    bool refused = false, taken = false;
     // What nothing asked for changes nothing: trying it would take long where there are many such keys.
     const bool tried = !contains(unread_, name);
     for (const Value& other : tried ? others_of(config_.at(at), key) : std::vector<Value>()) {
       const std::optional<Parts> parts = parts_with(at, other);
       refused = refused || !parts;
+      taken = taken || (parts && other.contains(key));
       if (parts) r.becomes = differing(*parts);
       if (names_a_part(r.becomes)) return r;
     }
@@ -255,8 +257,10 @@ class Readings {
     if (!r.becomes.empty()) return r;
     if (contains(unknown_, key) || contains(unknown_, name))
       r.why = "not understood, and its name hints at parameters: it was not counted";
-    else if (refused)
+    else if (refused && !taken)
       r.becomes = {"checked: another value is refused"};
+    else if (refused)
+      r.why = "checked: some values are refused, and no size depends on the others";
     else
       r.why = why_nothing(name, import::is_harmless(key) || !is_unread(name));
     return r;

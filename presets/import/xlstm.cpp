@@ -23,41 +23,26 @@ Count width_of_head(const Config& c, Count width, Count heads) {
 }
 
 /// hf xlstm/modeling_xlstm.py: an RMSNorm, an mLSTM (queries and keys of qk_dim_factor x hidden, values of v_dim_factor
-/// x hidden, gates with biases whatever use_bias says), an RMSNorm, a gated MLP of ffn_proj_factor x hidden in whole
-/// multiples of ffn_round_up_to_multiple_of. Matrices that weight_mode fuses hold the same numbers. States are float32;
-/// they have no limit of tokens, and the model was trained on 8192 (arXiv:2503.13427).
+/// x hidden, in whole multiples of mlstm_round_up_to_multiple_of, gates with biases whatever use_bias says), an
+/// RMSNorm, a gated MLP of ffn_proj_factor x hidden in whole multiples of ffn_round_up_to_multiple_of. Matrices that
+/// weight_mode fuses hold the same numbers. States are float32; they have no limit of tokens, and the model was trained
+/// on 8192 (arXiv:2503.13427).
 Arch xlstm(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; xLSTM's projections with biases are not known");
   for (const char* key : {"add_qk_norm", "add_post_norm"})
     if (c.flag(key, false)) c.refuse(fmt::format("\"{}\" is true; such norms are not known", key));
-  c.ignore({"add_embedding_dropout",
-            "add_forward_backend_padding",
-            "add_post_blocks_norm",
-            "autocast_kernel_dtype",
-            "cell_norm_eps",
-            "chunkwise_kernel",
-            "eps",
-            "force_bos_token_insert",
-            "gate_soft_cap",
-            "head_dim",
-            "igate_bias_init_range",
-            "max_inference_chunksize",
-            "mlstm_round_up_to_multiple_of",
-            "mode",
-            "norm_reduction_force_float32",
-            "output_logit_soft_cap",
-            "return_last_states",
-            "sequence_kernel",
-            "step_kernel",
-            "weight_mode"});
-  const Count heads = c.size("num_heads", 8);
+  c.ignore({"add_embedding_dropout", "add_forward_backend_padding", "add_post_blocks_norm", "autocast_kernel_dtype",
+            "cell_norm_eps", "chunkwise_kernel", "eps", "force_bos_token_insert", "gate_soft_cap", "head_dim",
+            "igate_bias_init_range", "max_inference_chunksize", "mode", "norm_reduction_force_float32",
+            "output_logit_soft_cap", "return_last_states", "sequence_kernel", "step_kernel", "weight_mode"});
+  const Count heads = c.size("num_heads", 8), multiple = c.size("mlstm_round_up_to_multiple_of", 64);
   a.attention = AttentionKind::none;
   a.recurrent = {.kind = RecurrentKind::mlstm,
                  .heads = heads,
-                 .head_dim = width_of_head(c, share(c, "v_dim_factor", 1, a.hidden, 1), heads),
+                 .head_dim = width_of_head(c, share(c, "v_dim_factor", 1, a.hidden, multiple), heads),
                  .key_heads = heads,
-                 .key_dim = width_of_head(c, share(c, "qk_dim_factor", 0.5, a.hidden, 1), heads),
+                 .key_dim = width_of_head(c, share(c, "qk_dim_factor", 0.5, a.hidden, multiple), heads),
                  .chunk = c.size("chunk_size", 64),
                  .state_bytes = c.text("inference_state_dtype", "float32") == "float32" ? 4 : 2};
   a.norm = NormKind::rms_norm;

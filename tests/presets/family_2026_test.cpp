@@ -28,7 +28,7 @@ json::Value words(Count layers, Count step, Count shift, const char* one, const 
 }
 json::Value with_lists(const std::string& config) { return json::parse(config, "c.json"); }
 
-/// The layers from `first` on, in steps.
+/// All layers but those from `first` on, in steps.
 LayerSet all_but(Count layers, Count first, Count step) {
   LayerSet set;
   for (Count i = 0; i < layers; ++i)
@@ -114,6 +114,7 @@ TEST_CASE("Hy3 has the parameters of its modules, and its files those of the mod
     "sparse"], "expert_hidden_dim": 64)"))
             .moe.layers == LayerSet::every(2, 1, 8));
   CHECK_THAT(refusal(small("hy_v3", R"("mlp_bias": true)")), Catch::Contains("\"mlp_bias\" is true"));
+  CHECK(imported(small("hy_v3", R"("enable_moe_fp32_combine": true)")).unknown_keys.empty());
 }
 
 TEST_CASE("Laguna has the parameters of its modules, more heads where it has windows", "[import][family]") {
@@ -131,6 +132,18 @@ TEST_CASE("Laguna has the parameters of its modules, more heads where it has win
   CHECK(a.mixers[0].reach.tokens == 512);
   CHECK_FALSE(a.local.reach.limited());
   CHECK(cache_elements_per_token(a) == 40 * 2 * 8 * 128);
+}
+
+TEST_CASE("Laguna's and Mellum's layers without experts are what either list says", "[import][family]") {
+  for (const char* type : {"laguna", "mellum"}) {
+    INFO(type);
+    const auto sparse = [&](const char* more) { return arch(small(type, more)).moe.layers; };
+    CHECK(sparse(R"("mlp_only_layers": [0, 2])") == layers({1, 3, 4, 5, 6, 7}));
+    CHECK(sparse(R"("mlp_only_layers": [])") == sparse(R"("decoder_sparse_step": 1)"));
+    CHECK_THAT(refusal(small(type, R"("mlp_only_layers": [3], "mlp_layer_types": ["dense", "sparse", "sparse", "sparse",
+      "sparse", "sparse", "sparse", "sparse"])")),
+               Catch::Contains("mlp_only_layers"));
+  }
 }
 
 TEST_CASE("Laguna's heads, windows and gates are what its lists say, or are refused", "[import][family]") {
@@ -151,7 +164,7 @@ TEST_CASE("Laguna's heads, windows and gates are what its lists say, or are refu
   CHECK(other.mixers[0].layers == LayerSet::every(2, 1, 8));
   CHECK_THAT(refusal(small("laguna", R"("num_attention_heads_per_layer": [6])")), Catch::Contains("per layer (8)"));
   CHECK_THAT(refusal(small("laguna", R"("num_attention_heads_per_layer": [2, 4, 6, 8, 10, 12, 14, 16])")),
-             Catch::Contains("five kinds of layers"));
+             Catch::Contains("more than five pairs of heads and window"));
   CHECK_THAT(refusal(small("laguna", R"("gating": false)")), Catch::Contains("expected true, per-head or per-element"));
   CHECK_THAT(refusal(small("laguna", R"("gating_types": ["per-head", "per-element"])")), Catch::Contains("unlike"));
   CHECK_THAT(refusal(small("laguna", R"("gating": true, "gating_types": ["per-element"])")), Catch::Contains("unlike"));
@@ -222,7 +235,6 @@ TEST_CASE("Gemma 4 12B has the parameters of its text model's modules, one KV he
   CHECK_THAT(refusal(small("gemma4_unified_text", R"("enable_moe_block": true)")), Catch::Contains("not known"));
 }
 
-// What transformers 5 saves has heads of full layers under their numbers.
 // configuration_gemma4.py: "Last layer must use full_attention".
 TEST_CASE("Gemma 4's last layer is full whatever its list says", "[import][family]") {
   const auto full = [](const std::string& more) {
@@ -239,6 +251,7 @@ TEST_CASE("Gemma 4's last layer is full whatever its list says", "[import][famil
     "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention"])") == test::layers({7}));
 }
 
+// What transformers 5 saves has heads of full layers under their numbers.
 TEST_CASE("Gemma 4's heads of full layers are read by layer, or refused", "[import][family]") {
   json::Value saved = gemma_12b();
   saved.erase("global_head_dim");
@@ -272,10 +285,10 @@ TEST_CASE("Muse Glimmer has the parameters of its text model's modules, norms of
 }
 
 // naver-hyperclovax/HyperCLOVAX-SEED-Think-14B has both norms.
-TEST_CASE("HyperCLOVA X is Granite with norms after each half where it says so", "[import][family]") {
-  CHECK(arch(small("hyperclovax", R"("use_post_norm": true)")).norms_per_layer == 4);
+TEST_CASE("HyperCLOVA X is Granite with norms after each half, unless it says otherwise", "[import][family]") {
+  CHECK(arch(small("hyperclovax", "")).norms_per_layer == 4);
   CHECK(arch(small("hyperclovax", R"("use_post_norm": true)")).norm_placement == NormPlacement::both);
-  CHECK(arch(small("hyperclovax", "")) == arch(small("granite", "")));
+  CHECK(arch(small("hyperclovax", R"("use_post_norm": false)")) == arch(small("granite", "")));
 }
 
 // karpathy/nanochat-d32
@@ -316,9 +329,14 @@ TEST_CASE("HunyuanOCR's text model is the dense Hunyuan, tied by default", "[imp
   CHECK_FALSE(imported(small("hunyuan_vl", R"("vision_config": {"hidden_size": 32})")).caveats.empty());
 }
 
-TEST_CASE("MiniCPM 4 as transformers has it is a tied Llama; sparse attention is refused", "[import][family]") {
+TEST_CASE("MiniCPM 4 is a tied Llama; a note says how sparse attention is counted", "[import][family]") {
   CHECK(arch(small("minicpm4", "")) == arch(small("llama", R"("tie_word_embeddings": true)")));
-  CHECK_THAT(refusal(small("minicpm4", R"("sparse_config": {"topk": 64})")), Catch::Contains("\"sparse_config\""));
+  for (const char* type : {"minicpm4", "minicpm"}) {
+    const ModelCard sparse = imported(small(type, R"("sparse_config": {"topk": 64})"));
+    CHECK(sparse.arch == arch(small(type, "")));
+    CHECK_THAT(sparse.caveats.front(), Catch::Contains("\"sparse_config\""));
+    CHECK(sparse.unknown_keys.empty());
+  }
 }
 
 // Tele-AI/TeleChat3-36B-Thinking

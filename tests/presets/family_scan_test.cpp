@@ -130,6 +130,7 @@ TEST_CASE("PLaMo 2's layers with attention are one in mamba_step, and those of f
   CHECK(of(R"(, "mamba_step": 16)").mixers[0].layers == LayerSet::every(0, 1, 7));  // attention in the last layer
   CHECK(of(R"(, "mamba_enabled": false)").mixers.size() == 0);
   CHECK(of("").mixers[0].recurrent.rank == 64);  // max(64, hidden / 16)
+  CHECK_THROWS_WITH(of(R"(, "n_expert": 8)"), Catch::Contains("\"n_expert\""));
 }
 
 TEST_CASE("PLaMo 3 has norms of queries and keys, four norms and windows but in every eighth layer",
@@ -199,9 +200,9 @@ TEST_CASE("xLSTM has the parameters of its modules", "[import][family]") {
 }
 
 TEST_CASE("xLSTM's heads must share its widths", "[import][family]") {
-  CHECK_THAT(refusal(R"({"model_type": "xlstm", "hidden_size": 100, "num_hidden_layers": 2, "num_heads": 8,
+  CHECK_THAT(refusal(R"({"model_type": "xlstm", "hidden_size": 100, "num_hidden_layers": 2, "num_heads": 7,
     "vocab_size": 100})"),
-             Catch::Contains("8 heads cannot share a width of 100 evenly"));
+             Catch::Contains("7 heads cannot share a width of 128 evenly"));  // 100 in whole multiples of 64
 }
 
 // The paper's count: 13 D^2 L + 464 D L + 4 D + 2 D V of RWKV-6, 13 D^2 L + 14 D L + 4 D + 2 D V of RWKV-5 (arXiv:

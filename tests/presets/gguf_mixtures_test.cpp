@@ -192,10 +192,40 @@ TEST_CASE("a GGUF file of Laguna has every tensor booked, heads by layer and gat
     }
     const Arch a = booked(f).arch;
     CHECK(parameters(a).total == f.numbers() - 3 * 4);  // without the corrections
-    CHECK(a.mixers.size() == (per_head ? 1u : 0u));
-    CHECK_FALSE(a.local.reach.limited());
     CHECK((a.attention_gate == AttentionGate::per_head) == per_head);
+    CHECK_FALSE(a.local.reach.limited());
+    REQUIRE(a.mixers.size() == (per_head ? 1u : 0u));
+    if (!per_head) continue;
+    CHECK(a.mixers[0].reach.tokens == 512);
+    CHECK(a.mixers[0].layers == LayerSet::every(1, 1, 4));
   }
+}
+
+TEST_CASE("windows of Laguna's GGUF files are in all but every fourth layer, or as the file says", "[gguf]") {
+  const auto file = [] {
+    GgufFile f("laguna", 6, 64, 256, false);
+    f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("attention.key_length", 16);
+    f.key("feed_forward_length", 128).key("expert_count", 4).key("expert_used_count", 2);
+    f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 32);
+    f.key("attention.sliding_window", 512);
+    for (Count i = 0; i < 6; ++i) {
+      f.layer(i);
+      norms_of(f, {"attn_norm", "ffn_norm"}, 64);
+      norms_of(f, {"attn_q_norm", "attn_k_norm"}, 16);
+      f.attention(64, 32, 64);
+      f.matrix("attn_gate", 4, 64);
+      dense_or_experts(f, i == 0);
+    }
+    return f;
+  };
+  const auto full = [](const GgufFile& f) {
+    LayerSet all = LayerSet::all(6);
+    return all.filtered(booked(f).arch.local.layers, false);
+  };
+  GgufFile one = file(), number = file(), list = file();
+  CHECK(full(one) == LayerSet::every(0, 4, 6));
+  CHECK(full(number.key("attention.sliding_window_pattern", 3)) == LayerSet::every(0, 3, 6));
+  CHECK(full(list.key("attention.sliding_window_pattern", List{1, 1, 0, 1, 1, 0})) == LayerSet::every(2, 3, 6));
 }
 
 TEST_CASE("a GGUF file of Mellum 2 has every tensor booked, windows by its list", "[gguf]") {

@@ -44,6 +44,7 @@ TEST_CASE("a GGUF file of PLaMo 2 1B has every tensor booked", "[gguf][hybrid]")
   CHECK(a.mixers[0].recurrent.heads == 32);
   CHECK(a.mixers[0].recurrent.rank == 128);
   CHECK((a.heads == 16 && a.kv_heads == 1 && a.head_dim == 128));
+  CHECK_FALSE(a.local.reach.limited());
 }
 
 TEST_CASE("a GGUF file of RWKV-6 1.6B has every tensor booked", "[gguf][hybrid]") {

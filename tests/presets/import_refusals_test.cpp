@@ -100,14 +100,26 @@ TEST_CASE("keys of layers that a family does not have are named", "[import]") {
 
 TEST_CASE("drafts for another model are refused by their class or their keys", "[import]") {
   for (const char* name : {"DFlashDraftModel", "DFlash2DraftModel", "DSparkDraftModel", "MedusaModel", "Qwen3MTP",
-                           "LlamaForCausalLMEagle3", "DeepseekMTPModel"}) {
+                           "LlamaForCausalLMEagle3", "DeepseekMTPModel", "DeepseekV3ForCausalLMNextN"}) {
     CAPTURE(name);
     CHECK(refusal(small("qwen3", R"("architectures": [")" + std::string(name) + "\"]")) ==
           "c.json: \"" + std::string(name) +
               "\" drafts for another model, whose states it reads, and is not counted; give that model");
   }
-  CHECK_THAT(refusal(small("qwen3", R"("dflash_config": {"target_layer_ids": [1, 5]})")),
-             Catch::Contains("drafts for another model"));
+  CHECK(refusal(small("qwen3", R"("dflash_config": {"target_layer_ids": [1, 5]})")) ==
+        "c.json: \"dflash_config\" says that it drafts for another model, whose states it reads, and is not counted; "
+        "give "
+        "that model");
+}
+
+// google/gemma-4-*-it-assistant; nvidia/Eagle2.5-8B is a vision-language model.
+TEST_CASE("drafts are found by the class of a composite config, too", "[import]") {
+  const auto composite = [](const char* name) {
+    return R"({"model_type": "draft", "architectures": [")" + std::string(name) + R"("], "text_config": )" +
+           small("qwen3", "") + "}";
+  };
+  CHECK_THAT(refusal(composite("Gemma4AssistantForCausalLM")), Catch::Contains("drafts for another model"));
+  CHECK(arch(composite("Eagle2_5_VLForConditionalGeneration")) == arch(small("qwen3", "")));
 }
 
 TEST_CASE("a class of another family is named", "[import]") {

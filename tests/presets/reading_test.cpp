@@ -13,22 +13,12 @@ using namespace llmcalc;
 namespace {
 
 json::Value small_llama() {
-  return {{"model_type", "llama"},
-          {"hidden_size", 256},
-          {"num_hidden_layers", 2},
-          {"num_attention_heads", 4},
-          {"num_key_value_heads", 2},
-          {"intermediate_size", 512},
-          {"vocab_size", 512},
-          {"rope_theta", 10000.0},
-          {"max_position_embeddings", 4096},
-          {"torch_dtype", "float16"},
-          {"tie_word_embeddings", true},
-          {"extra_lora_rank", 8},
-          {"attention_dropout", 0.0},
-          {"use_cache", true},
-          {"something_new", 7},
-          {"ep_size", 4}};
+  return {{"model_type", "llama"},    {"hidden_size", 256},          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}, {"num_key_value_heads", 2},    {"intermediate_size", 512},
+          {"vocab_size", 512},        {"rope_theta", 10000.0},       {"max_position_embeddings", 4096},
+          {"torch_dtype", "float16"}, {"tie_word_embeddings", true}, {"extra_lora_rank", 8},
+          {"attention_dropout", 0.0}, {"use_cache", true},           {"something_new", 7},
+          {"num_query_groups", 4},    {"extra_window", 128},         {"ep_size", 4}};
 }
 
 KeyReading reading_of(const json::Value& config, const std::string& key) {
@@ -56,8 +46,22 @@ TEST_CASE("an ignored key says why", "[import][reading]") {
   CHECK(why("attention_dropout") == "for training alone, and holds nothing");
   CHECK(why("use_cache") == "how the software runs it");
   CHECK(why("something_new") == "not read");
+  CHECK(why("num_query_groups") == "not read");
+  CHECK(why("extra_window") == "not read");
   CHECK(why("ep_size") == "no size depends on it");
   CHECK(why("extra_lora_rank") == "not understood, and its name hints at parameters: it was not counted");
+}
+
+TEST_CASE("a key of which some values are refused, and on which nothing else depends, says so", "[import][reading]") {
+  json::Value config = small_llama();
+  config["model_type"] = "cohere2";
+  config["sliding_window_pattern"] = 4;
+  config["sliding_window"] = 64;
+  CHECK(reading_of(config, "sliding_window_pattern").becomes ==
+        std::vector<std::string>{"sliding_window.layers \"all\""});
+  config["layer_types"] = {"sliding_attention", "full_attention"};
+  CHECK(reading_of(config, "sliding_window_pattern").why ==
+        "checked: some values are refused, and no size depends on the others");
 }
 
 TEST_CASE("a list of numbers that are alike is not ignored where another number matters", "[import][reading]") {

@@ -199,7 +199,7 @@ TEST_CASE("a list of layers stands in for Jamba's and Bamba's keys", "[import][s
   CHECK(arch(saved.dump()).mixers[0].layers.size() == 29);
   saved["attn_layer_period"] = 8;
   CHECK(refusal(saved.dump()) ==
-        "c.json: \"layer_types\" and \"attn_layer_period\" name other layers; make them agree");
+        "c.json: \"layer_types\" and \"attn_layer_period\" name different layers; make them agree");
 
   const std::string of = R"("mamba_n_heads": 3, "mamba_d_head": 64, "mamba_d_state": 16, )";
   const Arch indices = arch(small("bamba", of + R"("attn_layer_indices": [2, 6])"));
@@ -261,7 +261,7 @@ TEST_CASE("two keys that say other layers or heads are refused", "[import][saved
   Value mimo = saved_mimo(released_config("MiMo-V2-Flash"));
   mimo["hybrid_layer_pattern"] = Value(48, 1);
   CHECK(refusal(mimo.dump()) ==
-        "c.json: \"hybrid_layer_pattern\" and \"layer_types\" name other layers; make them agree");
+        "c.json: \"hybrid_layer_pattern\" and \"layer_types\" name different layers; make them agree");
   Value step = saved_step(released_config("Step-3.5-Flash"));
   step["num_sliding_attention_heads"] = 64;
   CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\" says other heads"));
