@@ -140,7 +140,7 @@ void Arguments::refuse_unknown(std::string_view flag) const {
   std::vector<std::string> known;
   for (const Option* o : options_of(command_)) known.emplace_back(o->flag);
   const std::vector<std::string> near = nearest(flag, known, 1);
-  throw InputError(fmt::format("unknown option {} for 'llmcalc {}'{}; {}", in_quotes(flag), command_.name,
+  throw InputError(fmt::format("unknown option {} for 'llmcalc {}'{} ({})", in_quotes(flag), command_.name,
                                near.empty() ? "" : ", did you mean " + near[0] + "?", help_hint(command_)));
 }
 

@@ -68,7 +68,7 @@ const Command& find(const std::string& name) {
     known.emplace_back(c.name);
   }
   const std::vector<std::string> near = nearest(name, known, 1);
-  throw InputError(fmt::format("unknown command {}{}; 'llmcalc --help' shows all", in_quotes(name),
+  throw InputError(fmt::format("unknown command {}{} ('llmcalc --help' shows all)", in_quotes(name),
                                near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
 

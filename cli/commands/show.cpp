@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -15,6 +16,19 @@ namespace llmcalc {
 
 namespace {
 
+template <typename Presets>
+[[noreturn]] void refuse_name(const std::string& name, const Presets& all) {
+  if (std::filesystem::exists(name))
+    throw InputError(
+        fmt::format("{} holds no checkpoint; 'llmcalc params' and 'import' read a model's JSON file", in_quotes(name)));
+  std::vector<std::string> known;
+  for (const auto presets : all)
+    for (std::string& n : builtin_names(presets)) known.push_back(std::move(n));
+  const std::vector<std::string> near = nearest(name, known, 1);
+  throw InputError(fmt::format("no preset is called {}{} ('llmcalc list models', 'hardware' and 'software' show all)",
+                               in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
+}
+
 int run_show(const Arguments& arguments) {
   const std::string name = arguments.word("NAME");
   if (is_checkpoint(name)) return print(checkpoint_report(read_checkpoint(name)), arguments.screen());
@@ -24,12 +38,7 @@ int run_show(const Arguments& arguments) {
       write_out(std::string(b->text) + (b->text.ends_with('\n') ? "" : "\n"));
       return 0;
     }
-  std::vector<std::string> known;
-  for (const auto presets : all)
-    for (std::string& n : builtin_names(presets)) known.push_back(std::move(n));
-  const std::vector<std::string> near = nearest(name, known, 1);
-  throw InputError(fmt::format("no preset is called {}{} ('llmcalc list models', 'hardware' and 'software' show all)",
-                               in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
+  refuse_name(name, all);
 }
 
 constexpr std::array show_words{

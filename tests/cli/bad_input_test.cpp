@@ -33,7 +33,7 @@ void refused_file(const std::string& path, const std::string& says) {
 }  // namespace
 
 TEST_CASE("an unknown command, model or device is answered with the nearest names", "[cli]") {
-  refused("param gpt2", "unknown command \"param\", did you mean 'params'?; 'llmcalc --help' shows all");
+  refused("param gpt2", "unknown command \"param\", did you mean 'params'? ('llmcalc --help' shows all)");
   refused("params lama-3.1-70b",
           "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
           "list "
@@ -43,6 +43,8 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   refused("show h1000",
           "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models', 'hardware' and "
           "'software' show all)");
+  refused("show README.md",
+          "\"README.md\" holds no checkpoint; 'llmcalc params' and 'import' read a model's JSON file");
   refused("train gpt2 --hardware h100 --software megatorn-lm",
           "unknown software \"megatorn-lm\", did you mean 'megatron-lm' or 'megatron-lm-legacy' or 'megatron'? "
           "('llmcalc list software' shows all "
@@ -71,8 +73,8 @@ TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli
   refused("train gpt2", "'llmcalc train' needs --hardware HW; 'llmcalc list hardware' shows what there is");
   refused(
       "train gpt2 --hardware h100 --micro-bach 3",
-      "unknown option \"--micro-bach\" for 'llmcalc train', did you mean --micro-batch?; 'llmcalc train --help-all' "
-      "shows all");
+      "unknown option \"--micro-bach\" for 'llmcalc train', did you mean --micro-batch? ('llmcalc train --help-all' "
+      "shows all)");
   refused("infer gpt2 -hardware h100", "unknown option -hardware; it is written --hardware");
   refused("train gpt2 --hardware h100 --seq", "--seq: expected a value (N), got nothing");
   refused("train gpt2 --hardware h100 --seq 8 --seq 9", "--seq is given twice; give it once");

@@ -151,8 +151,12 @@ bool has_nothing_to_adapt(const Request& r, Parts parts) {
   }
 }
 
+/// Layers that others repeat are no parts that can be frozen alone.
+bool freezes_layers(const Way& way) { return std::string_view(way.options).find("layers:") != std::string_view::npos; }
+
 /// Every quantity of a request, unless the command line refuses the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
+  if (model.arch.has_repeats() && freezes_layers(way)) return;
   const Request r = request(model, way);
   if (flaw(r.model.arch, r.layout, r.plan.seq) != LayoutFlaw::none) return;
   const Parts parts = part::time | (way.training ? part::training : 0) | (way.inference ? part::inference : 0);
@@ -323,7 +327,7 @@ TEST_CASE("every printed formula gives the report's number for every model, each
     const ModelCard model = preset(b);
     const bool encodes = model.arch.is_encoder() || model.arch.is_encoder_decoder();
     check_all(model, {"", true, !model.arch.is_encoder()});
-    for (std::size_t w = 1; w < std::size(ways) && !encodes && !model.arch.has_repeats(); ++w)  // some freeze layers
+    for (std::size_t w = 1; w < std::size(ways) && !encodes; ++w)
       if ((n + w) % 5 == 0) check_all(model, ways[w]);
     ++n;
   }
@@ -341,7 +345,7 @@ TEST_CASE("every printed formula gives the report's number under every plan", "[
 TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain][every]") {
   evaluated = 0;
   for (const std::vector<ModelCard>& models :
-       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_blocks()})
+       {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_repeats(), odd_blocks()})
     for (const ModelCard& model : models)
       for (const Way& way : ways) check_all(model, way);
   CHECK(evaluated > 15000);

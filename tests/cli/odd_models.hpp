@@ -254,8 +254,8 @@ inline std::vector<ModelCard> odd_choices() {
   };
 }
 
-/// Layers with a state.
-inline std::vector<ModelCard> odd_recurrences() {
+/// Linear attention in many layers.
+inline std::vector<ModelCard> odd_linear_attention() {
   return {
       odd("linear attention but for one layer, experts in some",
           [](Arch& a) {
@@ -270,6 +270,32 @@ inline std::vector<ModelCard> odd_recurrences() {
             a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true;
             a.moe.layers = LayerSet::every(2, 2, 7);
           }),
+      odd("linear attention with norms of queries and keys beside latent attention",
+          [](Arch& a) {
+            a.kv_heads = a.heads;
+            a.qk_norm = QkNorm::per_head;
+            a.norm = NormKind::rms_norm;
+            a.linear_layers = LayerSet::all(6);
+            LayerMixer latent;
+            static_cast<Mixer&>(latent) = a;
+            latent.attention = AttentionKind::latent;
+            latent.latent = {.q_rank = 20, .kv_rank = 12, .nope_dim = 10, .rope_dim = 6, .v_dim = 14};
+            latent.head_dim = 16;
+            latent.qk_norm = QkNorm::none;
+            latent.layers.insert(6);
+            a.mixers.push(latent);
+          }),
+      odd("linear attention alone",
+          [](Arch& a) {
+            a.linear_layers = LayerSet::all(7);
+            a.activation = Activation::xielu;
+          }),
+  };
+}
+
+/// RWKV-5 to -7.
+inline std::vector<ModelCard> odd_rwkv() {
+  return {
       odd("RWKV-7, two of whose layers hand on their values, MLPs that mix tokens",
           [](Arch& a) {
             a.attention = AttentionKind::none;
@@ -292,21 +318,32 @@ inline std::vector<ModelCard> odd_recurrences() {
             giving.layers = LayerSet::every(0, 3, 7);
             a.mixers.push(giving);
           }),
-      odd("linear attention with norms of queries and keys beside latent attention",
+      odd("RWKV-6 and, in some layers, RWKV-5, MLPs under a gate",
           [](Arch& a) {
-            a.kv_heads = a.heads;
-            a.qk_norm = QkNorm::per_head;
-            a.norm = NormKind::rms_norm;
-            a.linear_layers = LayerSet::all(6);
-            LayerMixer latent;
-            static_cast<Mixer&>(latent) = a;
-            latent.attention = AttentionKind::latent;
-            latent.latent = {.q_rank = 20, .kv_rank = 12, .nope_dim = 10, .rope_dim = 6, .v_dim = 14};
-            latent.head_dim = 16;
-            latent.qk_norm = QkNorm::none;
-            latent.layers.insert(6);
-            a.mixers.push(latent);
+            a.attention = AttentionKind::none;
+            a.recurrent = {.kind = RecurrentKind::rwkv6,
+                           .heads = 8,
+                           .head_dim = 14,
+                           .key_heads = 8,
+                           .key_dim = 14,
+                           .rank = 9,
+                           .mix_rank = 5,
+                           .chunk = 16};
+            a.embedding_norm = a.mlp_shift = a.mlp_receptance = true;
+            a.activation = Activation::relu_squared;
+            a.position = Position::none;
+            LayerMixer fixed;
+            static_cast<Mixer&>(fixed) = a;
+            fixed.recurrent.rank = fixed.recurrent.mix_rank = 0;
+            fixed.layers = LayerSet::every(0, 3, 7);
+            a.mixers.push(fixed);
           }),
+  };
+}
+
+/// Mamba-1 with heads, RG-LRU and mLSTM.
+inline std::vector<ModelCard> odd_scans() {
+  return {
       odd("Mamba-1 with heads, norms of its parts and of each head of attention between them",
           [](Arch& a) {
             a.qk_norm = QkNorm::each_head_rms;
@@ -345,26 +382,6 @@ inline std::vector<ModelCard> odd_recurrences() {
             lru.layers = LayerSet::all(7).filtered(a.local.layers, false);
             a.mixers.push(lru);
           }),
-      odd("RWKV-6 and, in some layers, RWKV-5, MLPs under a gate",
-          [](Arch& a) {
-            a.attention = AttentionKind::none;
-            a.recurrent = {.kind = RecurrentKind::rwkv6,
-                           .heads = 8,
-                           .head_dim = 14,
-                           .key_heads = 8,
-                           .key_dim = 14,
-                           .rank = 9,
-                           .mix_rank = 5,
-                           .chunk = 16};
-            a.embedding_norm = a.mlp_shift = a.mlp_receptance = true;
-            a.activation = Activation::relu_squared;
-            a.position = Position::none;
-            LayerMixer fixed;
-            static_cast<Mixer&>(fixed) = a;
-            fixed.recurrent.rank = fixed.recurrent.mix_rank = 0;
-            fixed.layers = LayerSet::every(0, 3, 7);
-            a.mixers.push(fixed);
-          }),
       odd("mLSTM alone",
           [](Arch& a) {
             a.attention = AttentionKind::none;
@@ -374,12 +391,14 @@ inline std::vector<ModelCard> odd_recurrences() {
             a.recurrent = {
                 .kind = RecurrentKind::mlstm, .heads = 8, .head_dim = 12, .key_heads = 8, .key_dim = 6, .chunk = 16};
           }),
-      odd("linear attention alone",
-          [](Arch& a) {
-            a.linear_layers = LayerSet::all(7);
-            a.activation = Activation::xielu;
-          }),
   };
+}
+
+/// Layers with a state.
+inline std::vector<ModelCard> odd_recurrences() {
+  std::vector<ModelCard> all = odd_linear_attention();
+  for (const std::vector<ModelCard>& more : {odd_rwkv(), odd_scans()}) all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 /// Layers that repeat others' weights.
@@ -396,6 +415,13 @@ inline std::vector<ModelCard> odd_repeats() {
             a.moe = {.experts = 6, .top_k = 2, .width = 50, .layers = LayerSet::every(1, 2, 8)};
             a.repeats = {4, LayerSet::every(4, 1, 8), true};
             a.head.exit_gate = true;
+          }),
+      odd("attention to blocks that an indexer chooses, each layer twice",
+          [](Arch& a) {
+            a.layers = 8;
+            a.norm = NormKind::rms_norm;
+            a.indexer = {.kind = IndexerKind::blocks, .heads = 4, .width = 16, .top_k = 3, .block = 8};
+            a.repeats = {.period = 4, .layers = LayerSet::every(4, 1, 8)};
           }),
       odd("a recurrence and attention, each twice in turn",
           [](Arch& a) {
