@@ -52,13 +52,7 @@ constexpr std::array<Recurrent, 14> recurrences{{
      .taps = 4,
      .rank = 2,
      .convolution_bias = true},
-    {.kind = RecurrentKind::mamba2,
-     .heads = 4,
-     .head_dim = 5,
-     .key_heads = 2,
-     .key_dim = 3,
-     .taps = 4,
-     .convolution_bias = true},
+    {},  // Mamba-2 as above, without its norm
     {},  // linear attention, which is no recurrence of a layer's own
     {.kind = RecurrentKind::rwkv7,
      .heads = 3,
@@ -84,7 +78,9 @@ constexpr std::array<Recurrent, 14> recurrences{{
 }};
 
 Recurrent recurrent(const Choice& c) {
-  Recurrent r = recurrences[c[middle_layer]];
+  const bool beside_attention = c[middle_layer] == 6;
+  Recurrent r = recurrences[beside_attention ? 2 : c[middle_layer]];
+  if (beside_attention) r.gated_norm = false;
   r.chunk = c[chunk] == 0 ? 0 : 4;
   return r;
 }
