@@ -62,8 +62,7 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
 /// Families whose modules for further tokens every conversion has kept, as blocks behind the layers (conversion/glm.py,
-/// deepseek.py, bailingmoe.py). Of Qwen 3.5, Step and MiMo the conversions of 2026 keep them, earlier ones
-/// did not.
+/// deepseek.py, bailingmoe.py). Of Qwen 3.5, Step and MiMo the conversions of 2026 keep them, earlier ones did not.
 bool keeps_modules(std::string_view family) {
   static constexpr std::array<std::string_view, 6> families{"glm4_moe",     "glm4v_moe_text", "glm_moe_dsa",
                                                             "deepseek_v32", "bailing_moe_v2", "bailing_moe_v2_5"};

@@ -30,7 +30,7 @@ void set_attention(Arch& a, const Choice& c) {
   a.qkv_bias = a.attention_out_bias = c[biases] == 1 || c[biases] == 3;
 }
 
-/// What each level of the middle layer has instead of attention: sizes that are unlike each other.
+/// The recurrence of each level of the middle layer. Its sizes differ, so that an exchange of two changes a count.
 constexpr std::array<Recurrent, 14> recurrences{{
     {},
     {.kind = RecurrentKind::short_convolution, .heads = 18, .head_dim = 1, .taps = 3},

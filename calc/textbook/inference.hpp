@@ -56,8 +56,8 @@ Flops decode_flops(const Arch& arch, Count batch, Count context, bool absorbed =
 /// Distinct experts that t tokens visit, each choosing k of n at random: n (1 - (1 - k/n)^t).
 double experts_touched(Count experts, Count top_k, Count tokens);
 
-/// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once for every
-/// layer that uses them, t rows of each table, and the expected number of visited experts.
+/// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once for every layer that
+/// uses them, t rows of each table, and the expected number of visited experts.
 double weight_bytes_read(const Arch& arch, Count tokens, Count weight_bytes);
 
 // ---- Times: max(FLOPs / (n peak e), bytes / (n bandwidth e')) of a whole step

@@ -39,6 +39,7 @@ class GgufModel {
       refuse(fmt::format("\"{}\" has {} numbers for {} layers; the file is damaged", full(key), all.size(), layers));
     return all;
   }
+  /// Whether the key is there and holds a list.
   bool is_list(std::string_view key) const {
     const json::Value* v = keys_.find(full(key));
     return v != nullptr && v->is_array();

@@ -75,7 +75,7 @@ class Config {
     const std::string& key;
     const json::Value& value;
   };
-  /// What nothing asked for, unless the value is null, false, 0 or empty; and its keys.
+  /// Keys that no reader asked for, with their values, but for values of null, false, 0 or nothing; and the keys alone.
   std::vector<Unread> unread_values() const;
   std::vector<std::string> unread() const;
   /// Those of them whose names hint at parameters.

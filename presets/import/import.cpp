@@ -211,8 +211,7 @@ std::vector<std::string> caveats(const Config& c, const Arch& a) {
     c.ignore({"sparse_config"});
     out.emplace_back(
         "attention to the blocks that \"sparse_config\" chooses is counted as attention to all tokens, as it is in "
-        "texts "
-        "of up to \"dense_len\" tokens");
+        "texts of up to \"dense_len\" tokens");
   }
   if (const std::string taken = defaults_taken(c, a); !taken.empty())
     out.push_back(fmt::format("{} leaves out, so the family's defaults count: {}", c.where(), taken));
@@ -332,8 +331,8 @@ Runnable import_runnable(const json::Value& config, const std::string& where) {
   const Config c(config, where);
   if (c.has("quantization_config"))
     c.refuse("\"quantization_config\": quantised weights cannot be run; give a checkpoint in fp32, bf16 or fp16");
-  import::refuse_draft(c);
   const bool composite = !text_keys(c).empty();
+  if (composite) import::refuse_draft(c);
   std::string place = where;
   const json::Value text = composite ? text_part(c, place) : config;
   const Config part(text, place, composite);
@@ -346,9 +345,9 @@ ModelCard import_config(const json::Value& config, const std::string& where) {
   const bool composite = !text_keys(c).empty();
   if (!composite && !c.has("model_type"))
     c.refuse("\"model_type\" is missing; a Hugging Face config.json names its family there, for example \"llama\"");
-  import::refuse_draft(c);
   ModelCard card;
   if (composite) {
+    import::refuse_draft(c);
     std::string place = where;
     const json::Value text = text_part(c, place);
     const Config part(text, place, true);

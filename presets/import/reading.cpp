@@ -244,7 +244,7 @@ class Readings {
       return r;
     }
     bool refused = false, taken = false;
-    // What nothing asked for changes nothing: trying it would take long where there are many such keys.
+    // A key that no reader asked for changes nothing. Trying other values would take long where many are unread.
     const bool tried = !contains(unread_, name);
     for (const Value& other : tried ? others_of(config_.at(at), key) : std::vector<Value>()) {
       const std::optional<Parts> parts = parts_with(at, other);

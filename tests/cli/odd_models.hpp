@@ -2,6 +2,7 @@
 /// Models of shapes that no preset has.
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ inline ModelCard odd(const char* name, void (*change)(Arch&)) {
   m.name = m.title = name;
   m.arch = a;
   return m;
+}
+
+/// The models of all lists, one after another.
+inline std::vector<ModelCard> joined(std::initializer_list<std::vector<ModelCard>> lists) {
+  std::vector<ModelCard> all;
+  for (const std::vector<ModelCard>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
 }
 
 inline void latent(Arch& a) {
@@ -64,37 +72,31 @@ inline std::vector<ModelCard> odd_tables() {
   };
 }
 
+/// BERT's ends and norms: token types, a pooler and a head for masked tokens.
+inline void bert(Arch& a) {
+  a.bidirectional = true;
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+  a.norm_placement = NormPlacement::post;
+  a.final_norm = false;
+  a.embedding_norm = true;
+  a.position = Position::learned;
+  a.position_rows = 4096;
+  a.token_types = 3;
+  a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+  a.tied_head = a.head_bias = true;
+}
+
 /// An encoder, and one before a decoder.
 inline std::vector<ModelCard> odd_encoders() {
   return {
       odd("an encoder with narrow ends whose layers all have one set of weights",
           [](Arch& a) {
-            a.bidirectional = true;
-            a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
-            a.norm_placement = NormPlacement::post;
-            a.final_norm = false;
-            a.embedding_norm = a.narrow_ends = true;
+            bert(a);
+            a.narrow_ends = true;
             a.embedding_width = 40;
-            a.position = Position::learned;
-            a.position_rows = 4096;
-            a.token_types = 3;
-            a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
-            a.tied_head = a.head_bias = true;
             a.repeats.layers = LayerSet::every(1, 1, 7);
           }),
-      odd("an encoder with token types, a pooler and a head for masked tokens",
-          [](Arch& a) {
-            a.bidirectional = true;
-            a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
-            a.norm_placement = NormPlacement::post;
-            a.final_norm = false;
-            a.embedding_norm = true;
-            a.position = Position::learned;
-            a.position_rows = 4096;
-            a.token_types = 3;
-            a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
-            a.tied_head = a.head_bias = true;
-          }),
+      odd("an encoder with token types, a pooler and a head for masked tokens", bert),
       odd("an encoder with learned and relative positions, a bias on the MLP's last matrix alone",
           [](Arch& a) {
             a.bidirectional = true;
@@ -131,8 +133,8 @@ inline std::vector<ModelCard> odd_encoders() {
   };
 }
 
-/// Attention in windows and chunks, shared and latent.
-inline std::vector<ModelCard> odd_attentions() {
+/// Attention in windows and chunks.
+inline std::vector<ModelCard> odd_windows() {
   return {
       odd("every layer windowed, output norms, per-head norms with bias",
           [](Arch& a) {
@@ -143,6 +145,18 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mlp = MlpKind::gated;
             a.activation = Activation::xielu;
           }),
+      odd("chunks in some layers",
+          [](Arch& a) {
+            a.local = {{100, true}, LayerSet::every(0, 2, 7)};
+            a.mlp = MlpKind::gated;
+            a.norm = NormKind::rms_norm;
+          }),
+  };
+}
+
+/// Keys and values that layers share, queries from a low rank.
+inline std::vector<ModelCard> odd_shared_keys() {
+  return {
       odd("layers that share keys and values, inputs and factors of their own, wider MLPs",
           [](Arch& a) {
             a.qk_norm = QkNorm::per_head;
@@ -183,12 +197,12 @@ inline std::vector<ModelCard> odd_attentions() {
             sharing.layers = LayerSet::every(1, 2, 7);
             a.mixers.push(sharing);
           }),
-      odd("chunks in some layers",
-          [](Arch& a) {
-            a.local = {{100, true}, LayerSet::every(0, 2, 7)};
-            a.mlp = MlpKind::gated;
-            a.norm = NormKind::rms_norm;
-          }),
+  };
+}
+
+/// Latent attention in parallel blocks.
+inline std::vector<ModelCard> odd_latent_attentions() {
+  return {
       odd("latent attention with windows in a parallel block of two norms",
           [](Arch& a) {
             latent(a);
@@ -208,6 +222,11 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mlp_width = 0;
           }),
   };
+}
+
+/// Attention to all keys within reach.
+inline std::vector<ModelCard> odd_attentions() {
+  return joined({odd_windows(), odd_shared_keys(), odd_latent_attentions()});
 }
 
 /// Attention to chosen or compressed keys.
@@ -395,11 +414,7 @@ inline std::vector<ModelCard> odd_scans() {
 }
 
 /// Layers with a state.
-inline std::vector<ModelCard> odd_recurrences() {
-  std::vector<ModelCard> all = odd_linear_attention();
-  for (const std::vector<ModelCard>& more : {odd_rwkv(), odd_scans()}) all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
+inline std::vector<ModelCard> odd_recurrences() { return joined({odd_linear_attention(), odd_rwkv(), odd_scans()}); }
 
 /// Layers that repeat others' weights.
 inline std::vector<ModelCard> odd_repeats() {

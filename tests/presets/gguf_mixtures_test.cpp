@@ -64,6 +64,24 @@ void deepseek4_layer(GgufFile& f, Count layer, Count ratio) {
     f.norm("exp_probs_b.bias", 256);
 }
 
+/// Of layers with so many heads, all but the first with experts; a gate per head, or per number of their output.
+GgufFile laguna_file(const List& heads, bool per_head) {
+  GgufFile f("laguna", static_cast<Count>(heads.size()), 64, 256, false);
+  f.key("attention.head_count", heads).key("attention.head_count_kv", 2).key("attention.key_length", 16);
+  f.key("feed_forward_length", 128).key("expert_count", 4).key("expert_used_count", 2);
+  f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 32);
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const Count n = heads[i];
+    f.layer(static_cast<Count>(i));
+    norms_of(f, {"attn_norm", "ffn_norm"}, 64);
+    norms_of(f, {"attn_q_norm", "attn_k_norm"}, 16);
+    f.attention(16 * n, 32, 16 * n);
+    f.matrix("attn_gate", per_head ? n : 16 * n, 64);
+    dense_or_experts(f, i == 0);
+  }
+  return f;
+}
+
 }  // namespace
 
 // The converter takes the module for a further token out and leaves its number and its ratio.
@@ -175,21 +193,8 @@ TEST_CASE("a GGUF file of Hy3 has every tensor booked, and its module beside the
 
 TEST_CASE("a GGUF file of Laguna has every tensor booked, heads by layer and gates of both kinds", "[gguf]") {
   for (const bool per_head : {true, false}) {
-    GgufFile f("laguna", 4, 64, 256, false);
-    const List heads = per_head ? List{4, 6, 6, 6} : List{4, 4, 4, 4};
-    f.key("attention.head_count", heads).key("attention.head_count_kv", 2).key("attention.key_length", 16);
-    f.key("feed_forward_length", 128).key("expert_count", 4).key("expert_used_count", 2);
-    f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 32);
+    GgufFile f = laguna_file(per_head ? List{4, 6, 6, 6} : List{4, 4, 4, 4}, per_head);
     if (per_head) f.key("attention.sliding_window", 512);
-    for (Count i = 0; i < 4; ++i) {
-      const Count n = heads[static_cast<std::size_t>(i)];
-      f.layer(i);
-      norms_of(f, {"attn_norm", "ffn_norm"}, 64);
-      norms_of(f, {"attn_q_norm", "attn_k_norm"}, 16);
-      f.attention(16 * n, 32, 16 * n);
-      f.matrix("attn_gate", per_head ? n : 16 * n, 64);
-      dense_or_experts(f, i == 0);
-    }
     const Arch a = booked(f).arch;
     CHECK(parameters(a).total == f.numbers() - 3 * 4);  // without the corrections
     CHECK((a.attention_gate == AttentionGate::per_head) == per_head);
@@ -203,25 +208,11 @@ TEST_CASE("a GGUF file of Laguna has every tensor booked, heads by layer and gat
 
 TEST_CASE("windows of Laguna's GGUF files are in all but every fourth layer, or as the file says", "[gguf]") {
   const auto file = [] {
-    GgufFile f("laguna", 6, 64, 256, false);
-    f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("attention.key_length", 16);
-    f.key("feed_forward_length", 128).key("expert_count", 4).key("expert_used_count", 2);
-    f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 32);
+    GgufFile f = laguna_file({4, 4, 4, 4, 4, 4}, true);
     f.key("attention.sliding_window", 512);
-    for (Count i = 0; i < 6; ++i) {
-      f.layer(i);
-      norms_of(f, {"attn_norm", "ffn_norm"}, 64);
-      norms_of(f, {"attn_q_norm", "attn_k_norm"}, 16);
-      f.attention(64, 32, 64);
-      f.matrix("attn_gate", 4, 64);
-      dense_or_experts(f, i == 0);
-    }
     return f;
   };
-  const auto full = [](const GgufFile& f) {
-    LayerSet all = LayerSet::all(6);
-    return all.filtered(booked(f).arch.local.layers, false);
-  };
+  const auto full = [](const GgufFile& f) { return LayerSet::all(6).filtered(booked(f).arch.local.layers, false); };
   GgufFile one = file(), number = file(), list = file();
   CHECK(full(one) == LayerSet::every(0, 4, 6));
   CHECK(full(number.key("attention.sliding_window_pattern", 3)) == LayerSet::every(0, 3, 6));
