@@ -175,7 +175,7 @@ MeasurementFile published_measurements(MeasurementKind kind) {
   if (kind == MeasurementKind::serving) return published_servings();
   const bool training = kind == MeasurementKind::training;
   MeasurementFile file =
-      read_measurements(joined(training ? training_lines() : inference_lines()),
+      read_measurements(published_text(training ? "training.json" : "inference.json"),
                         training ? "published training measurements" : "published inference measurements");
   if (!training) file.serving = published_runs();
   return file;

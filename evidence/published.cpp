@@ -1,14 +1,37 @@
 #include "evidence/published.hpp"
 
-namespace llmcalc {
+#include <fmt/format.h>
 
-std::string joined(std::span<const std::string_view> lines) {
-  std::size_t bytes = 0;
-  for (const std::string_view line : lines) bytes += line.size();
-  std::string text;
-  text.reserve(bytes);
-  for (const std::string_view line : lines) text += line;
-  return text;
+#include <algorithm>
+
+#include "text/installed.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::string_view folder_name = "measurements";
+
+std::filesystem::path published_folder() {
+  if (const auto folder = installed(folder_name)) return *folder;
+  throw InputError(
+      "the published measurements are missing: there is no folder 'measurements' next to the program; copy it there "
+      "from the build folder or the release, or give a file of measurements");
+}
+
+}  // namespace
+
+bool has_published() { return installed(folder_name).has_value(); }
+
+std::string published_text(std::string_view file) { return json::file_text((published_folder() / file).string()); }
+
+std::vector<std::string> published_run_names() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(published_folder() / "serving", error))
+    names.push_back(file.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace llmcalc

@@ -1,27 +1,20 @@
 #pragma once
-/// The published measurements, compiled into the program as the text of their files. Nothing is parsed, nor the text
-/// put together, before it is asked for.
+/// The published measurements: files in the folder "measurements" next to the program or of its installation.
 
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace llmcalc {
 
-/// The lines of evidence/training.json and evidence/inference.json, each with its end. embed_main.cpp writes them at
-/// build time.
-std::span<const std::string_view> training_lines();
-std::span<const std::string_view> inference_lines();
+/// Whether the folder is there.
+bool has_published();
 
-/// A file by the name of its run.
-struct NamedLines {
-  std::string_view name;
-  std::span<const std::string_view> lines;
-};
-/// The recorded runs, evidence/serving/*.json.
-std::span<const NamedLines> serving_lines();
+/// The text of a file: training.json, inference.json, or a recorded run in serving/. Throws InputError if the folder is
+/// missing or the file unreadable.
+std::string published_text(std::string_view file);
 
-/// Lines as one text.
-std::string joined(std::span<const std::string_view> lines);
+/// The names of the recorded runs, without folder and extension, in order.
+std::vector<std::string> published_run_names();
 
 }  // namespace llmcalc

@@ -169,8 +169,8 @@ RecordedRun read_recorded_run_file(const std::string& path) { return read_record
 
 std::vector<RecordedRun> published_runs() {
   std::vector<RecordedRun> all;
-  for (const NamedLines& file : serving_lines())
-    all.push_back(read_recorded_run(joined(file.lines), std::string(file.name)));
+  for (const std::string& name : published_run_names())
+    all.push_back(read_recorded_run(published_text("serving/" + name + ".json"), name));
   return all;
 }
 

@@ -11,6 +11,7 @@
 
 #include "evidence/accuracy.hpp"
 #include "evidence/measurement_file.hpp"
+#include "evidence/published.hpp"
 #include "report/software.hpp"
 
 namespace llmcalc::explain {
@@ -90,9 +91,10 @@ std::vector<EnteringParameter> entering(const Parameters& fitted, std::span<cons
 
 using SourcesByClass = std::map<std::string, std::set<std::string>>;
 
-/// Sources of the published rows that are predicted, by class.
+/// Sources of the published rows that are predicted, by class. Empty where the measurements are not installed.
 SourcesByClass sources_of(AccuracyKind kind) {
   SourcesByClass all;
+  if (!has_published()) return all;
   for (const PredictedRow& r : accuracy(published_measurements(rows_for(kind)), kind).rows)
     if (r.counts()) all[r.of.kind].insert(r.of.family);
   return all;

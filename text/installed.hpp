@@ -1,0 +1,14 @@
+#pragma once
+/// Files that the program opens at run time: shared libraries and data.
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace llmcalc {
+
+/// The file or folder `name` next to the program, or in lib/llmcalc or share/llmcalc of its installation. Absent if it
+/// is in none of these.
+std::optional<std::filesystem::path> installed(std::string_view name);
+
+}  // namespace llmcalc
