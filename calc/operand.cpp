@@ -3,10 +3,6 @@
 #include <cmath>
 
 namespace llmcalc {
-namespace {
-double real(Count n) { return static_cast<double>(n); }
-}  // namespace
-
 double operand_read(DType t, Count rows, Count depth) {
   if (t.plain()) return real(rows) * real(depth) * real(t.format().element_bits) / 8;
   return real(operand_bytes(t, rows, depth).value);

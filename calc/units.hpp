@@ -32,6 +32,9 @@ struct Overflow : std::overflow_error {
   return r;
 }
 
+/// A count as a number for times and ratios.
+[[nodiscard]] constexpr double real(Count n) { return static_cast<double>(n); }
+
 /// The product of any number of counts, checked at every step.
 template <typename... More>
 [[nodiscard]] constexpr Count mul(Count a, Count b, More... more) {

@@ -8,7 +8,6 @@
 
 namespace llmcalc {
 
-inline double real(Count n) { return static_cast<double>(n); }
 
 json::Value model_json(const ModelCard& card);
 json::Value hardware_json(const HardwareCard& card);

@@ -9,8 +9,6 @@
 namespace llmcalc::textbook {
 namespace {
 
-double real(Count n) { return static_cast<double>(n); }
-
 /// Bytes of an indexer's key of one token, on every rank.
 Exact index_key_bytes(const Mixer& m, Count precision, Count scale_bytes) {
   return m.indexer.runs() && m.compressed.ratio == 0 ? Exact(precision) * m.indexer.width + scale_bytes : Exact(0);

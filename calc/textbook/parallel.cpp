@@ -5,8 +5,6 @@
 namespace llmcalc::textbook {
 namespace {
 
-double real(Count n) { return static_cast<double>(n); }
-
 /// (n-1)/n of b: what a rank sends in a ring all-gather or reduce-scatter.
 Fraction ring(Exact b, Count n) { return {b * (n - 1), n}; }
 Fraction twice(const Fraction& f) { return Fraction(2) * f; }

@@ -4,12 +4,6 @@
 #include <limits>
 
 namespace llmcalc::textbook {
-namespace {
-
-double real(Count n) { return static_cast<double>(n); }
-
-}  // namespace
-
 double ridge_point(double peak, double bandwidth) { return peak / bandwidth; }
 
 double roofline_seconds(double flops, double bytes, double peak, double bandwidth, bool overlapped) {

@@ -3,8 +3,6 @@
 namespace llmcalc::textbook {
 namespace {
 
-double real(Count n) { return static_cast<double>(n); }
-
 Exact tokens_layers(const SeedActivations& s) { return Exact(s.batch) * s.seq * s.layers; }
 /// Ranks over which only sequence parallelism cuts activations.
 Count unsharded_ranks(const SeedActivations& s) { return s.sequence_parallel ? s.tensor_parallel : 1; }

@@ -27,7 +27,6 @@ using Place = std::pair<std::string, std::string>;
 // ---- Numbers as the page prints them
 
 constexpr double gib = 1024.0 * 1024 * 1024;
-double real(Count n) { return static_cast<double>(n); }
 double in_gib(Bytes b) { return real(b.value) / gib; }
 
 std::string fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
