@@ -93,7 +93,7 @@ std::string elsewhere(const Command& command, const Option& o) {
                      help_hint(command));
 }
 
-Arguments::Arguments(const Command& command, Args args) : command_(command) {
+Arguments::Arguments(const Command& command, Args args) : command_(command), typed_(args.begin(), args.end()) {
   CLI::App app;
   declare(app, command);
   try {

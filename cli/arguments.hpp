@@ -20,6 +20,8 @@ class Arguments {
   Arguments(const Command& command, Args args);
 
   const Command& command() const { return command_; }
+  /// The arguments as typed, without the command.
+  std::span<const std::string> typed() const { return typed_; }
   /// The word of that name; empty: not given.
   std::string word(std::string_view name) const;
   /// The word of that name and all behind it.
@@ -52,6 +54,7 @@ class Arguments {
   [[noreturn]] void refuse_unknown(std::string_view flag) const;
 
   const Command& command_;
+  std::vector<std::string> typed_;
   std::vector<std::string> words_;
   std::vector<Given> given_;
 };

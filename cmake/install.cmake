@@ -25,16 +25,20 @@ install(FILES cmake/llmcalc-config.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake DESTINATION ${package_dir})
 
-# The program, its manual page, and what shells complete.
-if(TARGET llmcalc)
-  install(TARGETS llmcalc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  if(TARGET llmcalc_cuda)  # where the program looks for it: beside itself
-    install(TARGETS llmcalc_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The program, its libraries and data, manual page, and completions.
+if(TARGET llmcalc-core)
+  # Where text/installed.cpp finds them. The kernel library is optional, so that a build of llmcalc-core can be installed.
+  install(TARGETS llmcalc-core RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  install(TARGETS llmcalc_kernels LIBRARY DESTINATION lib/llmcalc COMPONENT program OPTIONAL)
+  if(TARGET llmcalc_cuda)
+    install(TARGETS llmcalc_cuda LIBRARY DESTINATION lib/llmcalc COMPONENT program OPTIONAL)
   endif()
-  install(FILES docs/llmcalc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/cli/measurements DESTINATION share/llmcalc COMPONENT program)
+  install(FILES docs/llmcalc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
   install(FILES scripts/completions/llmcalc.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-          RENAME llmcalc)
-  install(FILES scripts/completions/_llmcalc DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES scripts/completions/llmcalc.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+          RENAME llmcalc COMPONENT program)
+  install(FILES scripts/completions/_llmcalc DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+  install(FILES scripts/completions/llmcalc.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+          COMPONENT program)
 endif()
-install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)

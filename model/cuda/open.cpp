@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 
 #include "text/error.hpp"
+#include "text/installed.hpp"
 
 namespace llmcalc::model {
 namespace {
@@ -15,25 +15,23 @@ using MakeBackend = Backend*(int index, bool bf16_numbers, bool poison, char* er
 
 constexpr const char* library_name = "libllmcalc_cuda.so";
 
-/// Opens the library beside the program, or on the system's search path. It is never closed, because a backend may live
+/// Opens the library next to the program, or on the system's search path. It is never closed, because a backend may live
 /// as long as the program.
 MakeBackend* backend_maker() {
-  std::error_code ignored;
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / library_name;
-  const bool is_beside = std::filesystem::exists(beside, ignored);
-  void* const library = ::dlopen(is_beside ? beside.c_str() : library_name, RTLD_NOW | RTLD_LOCAL);
+  const auto path = installed(library_name);
+  void* const library = ::dlopen(path ? path->c_str() : library_name, RTLD_NOW | RTLD_LOCAL);
   void* const make = library == nullptr ? nullptr : ::dlsym(library, "llmcalc_cuda_backend");
   if (make != nullptr) return reinterpret_cast<MakeBackend*>(make);
   const std::string why = ::dlerror();
-  if (!is_beside)
+  if (!path)
     throw InputError(
-        fmt::format("this program was built without CUDA: there is no {} beside it; build llmcalc where "
-                    "nvcc is found, or use --device cpu",
+        fmt::format("this program was built without CUDA: there is no {} next to it; build llmcalc with "
+                    "-DLLMCALC_CUDA=ON where nvcc is found, or use --device cpu",
                     library_name));
   throw InputError(
       fmt::format("{} cannot be opened: {}; install the CUDA libraries that it names, build llmcalc again, "
                   "or use --device cpu",
-                  beside.string(), why));
+                  path->string(), why));
 }
 
 }  // namespace

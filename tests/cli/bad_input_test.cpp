@@ -378,7 +378,9 @@ TEST_CASE("an unusable GPU is reported with what to do", "[bad_input]") {
 TEST_CASE("a missing CUDA library is reported, and the reason why a present one cannot be opened", "[bad_input]") {
   const std::string folder = test::scratch() + "/alone", copy = folder + "/llmcalc";
   std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(LLMCALC_PROGRAM, copy, std::filesystem::copy_options::overwrite_existing);
+  const std::filesystem::path program = LLMCALC_PROGRAM;
+  for (const auto& file : {program, program.parent_path() / "libllmcalc_kernels.so"})
+    std::filesystem::copy_file(file, std::filesystem::path(folder) / file.filename(), std::filesystem::copy_options::overwrite_existing);
   const auto says = [&](const std::string& sentence) {
     // The first command is the shell's way to the copy.
     const test::Ran r =
@@ -389,7 +391,17 @@ TEST_CASE("a missing CUDA library is reported, and the reason why a present one 
     CHECK(r.err.starts_with("llmcalc: " + sentence));
     CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
   };
-  says("this program was built without CUDA: there is no libllmcalc_cuda.so beside it; build llmcalc where nvcc is");
+  says("this program was built without CUDA: there is no libllmcalc_cuda.so next to it; build llmcalc with");
   test::write_file(folder + "/libllmcalc_cuda.so", "no library");
   says(folder + "/libllmcalc_cuda.so cannot be opened: ");
+}
+
+TEST_CASE("without the kernel library the calculator answers, and validate names the missing file", "[bad_input]") {
+  const std::string folder = test::scratch() + "/calculator", copy = folder + "/llmcalc";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(LLMCALC_PROGRAM, copy, std::filesystem::copy_options::overwrite_existing);
+  CHECK(test::llmcalc("--version >/dev/null; " + copy + " params gpt2").code == 0);
+  const test::Ran r = test::llmcalc("--version >/dev/null; " + copy + " validate gpt2");
+  CHECK(r.code == 2);
+  CHECK(r.err.starts_with("llmcalc: 'llmcalc validate' needs libllmcalc_kernels.so, which is not next to the program"));
 }

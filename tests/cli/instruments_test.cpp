@@ -1,6 +1,6 @@
 // What a device's instruments said, in text and in JSON.
 
-#include "cli/validate/instrument_sections.hpp"
+#include "cli/kernels/instrument_sections.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 

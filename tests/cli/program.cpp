@@ -22,6 +22,14 @@
 namespace llmcalc::test {
 namespace {
 
+/// The program under test. LLMCALC_TEST_PROGRAM replaces the one that was built with the tests, for instance by a
+/// sanitized one.
+const std::string& program() {
+  static const char* const other = std::getenv("LLMCALC_TEST_PROGRAM");
+  static const std::string path = other != nullptr ? other : LLMCALC_PROGRAM;
+  return path;
+}
+
 struct Scratch {
   std::filesystem::path path = std::filesystem::temp_directory_path() / ("llmcalc-test-" + std::to_string(::getpid()));
   Scratch() { std::filesystem::create_directories(path); }
@@ -44,7 +52,7 @@ bool hears_signals(pid_t pid) {
 
 /// The program without a shell, which would hear signals itself.
 pid_t started(const std::string& arguments, const std::string& out, const std::string& err) {
-  std::vector<std::string> words{LLMCALC_PROGRAM};
+  std::vector<std::string> words{program()};
   std::istringstream split(arguments);
   for (std::string word; split >> word;) words.push_back(word);
   std::vector<char*> argv;
@@ -63,7 +71,7 @@ pid_t started(const std::string& arguments, const std::string& out, const std::s
   ::posix_spawnattr_setsigdefault(&heard, &interrupt);
   ::posix_spawnattr_setflags(&heard, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, LLMCALC_PROGRAM, &actions, &heard, argv.data(), environ);
+  const int error = ::posix_spawn(&pid, program().c_str(), &actions, &heard, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&heard);
   REQUIRE(error == 0);
@@ -88,7 +96,7 @@ void write_file(const std::string& path, const std::string& text) { std::ofstrea
 
 Ran llmcalc(const std::string& arguments, const Shell& shell) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";
-  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { " + shell.before + " '" LLMCALC_PROGRAM "' " +
+  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { " + shell.before + " '" + program() + "' " +
                               arguments + " 2>'" + err + "' " + shell.streams + "; } " + shell.behind + " >'" + out +
                               "'";
   const int status = std::system(command.c_str());
@@ -116,7 +124,7 @@ std::string on_terminal(const std::string& arguments, unsigned short columns) {
   const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, &size);
   REQUIRE(pid >= 0);
   if (pid == 0) {
-    const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && TERM=xterm exec '" LLMCALC_PROGRAM "' " + arguments;
+    const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && TERM=xterm exec '" + program() + "' " + arguments;
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/validate/found.hpp"
+#include "cli/kernels/found.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 #include "validate/calibrate.hpp"

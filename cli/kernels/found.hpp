@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "cli/validate/times.hpp"
-#include "cli/validate/verdicts.hpp"
+#include "cli/kernels/times.hpp"
+#include "cli/kernels/verdicts.hpp"
 #include "validate/metered.hpp"
 
 namespace llmcalc {

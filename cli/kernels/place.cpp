@@ -1,4 +1,4 @@
-#include "cli/place.hpp"
+#include "cli/kernels/place.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,11 @@
+#include "cli/kernels/run.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
 
-#include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "cli/learn/report.hpp"
+#include "cli/kernels/learn_report.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
@@ -154,28 +155,11 @@ int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
   }
 }
 
+}  // namespace
+
 int run_learn(const Arguments& arguments) {
   ProgressLine line("reading the text");
   return learn(settled(arguments), arguments.screen(), line);
 }
-
-constexpr std::array learn_words{Word{"FILE", "a text, UTF-8"}};
-
-}  // namespace
-
-const Command learn_command{
-    .name = "learn",
-    .arguments = "FILE.txt",
-    .summary = "train a small transformer on a text",
-    .about =
-        "Trains a small transformer on a text. The last tenth is held out for the report, the twentieth before it "
-        "chooses the best weights: a checkpoint keeps them, with what learning needs to go on.",
-    .examples =
-        "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
-        "  llmcalc learn notes.txt --resume --steps 2000",
-    .words = learn_words,
-    .own = learn_options,
-    .parts = part::styles | part::exact,
-    .run = run_learn};
 
 }  // namespace llmcalc

@@ -1,4 +1,4 @@
-#include "cli/bounded_text.hpp"
+#include "cli/kernels/bounded_text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/commands/calibrate_tables.hpp"
+#include "cli/kernels/calibrate_tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

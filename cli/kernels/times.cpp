@@ -1,10 +1,10 @@
-#include "cli/validate/times.hpp"
+#include "cli/kernels/times.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/validate/verdicts.hpp"
+#include "cli/kernels/verdicts.hpp"
 
 namespace llmcalc {
 namespace {

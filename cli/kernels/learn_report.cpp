@@ -1,4 +1,4 @@
-#include "cli/learn/report.hpp"
+#include "cli/kernels/learn_report.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "cli/learn/request.hpp"
+#include "cli/kernels/learn_request.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/bounded_text.hpp"
+#include "cli/kernels/bounded_text.hpp"
 #include "model/machine_memory.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"

@@ -1,10 +1,10 @@
-#include "cli/validate/verdicts.hpp"
+#include "cli/kernels/verdicts.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/validate/instrument_sections.hpp"
+#include "cli/kernels/instrument_sections.hpp"
 #include "text/counted.hpp"
 
 namespace llmcalc {

@@ -1,4 +1,4 @@
-#include "cli/loading.hpp"
+#include "cli/kernels/loading.hpp"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,14 @@
+#include "cli/kernels/run.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <filesystem>
 
-#include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "cli/commands/calibrate_tables.hpp"
 #include "cli/json_file.hpp"
-#include "cli/place.hpp"
+#include "cli/kernels/calibrate_tables.hpp"
+#include "cli/kernels/place.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
@@ -156,6 +157,8 @@ int calibrate_from_tables(const Arguments& arguments, const std::string& out, co
   return print(c.report, arguments.screen());
 }
 
+}  // namespace
+
 int run_calibrate(const Arguments& arguments) {
   const std::string out = arguments.text("--out", "this-machine.json"), name = arguments.text("--name", "this-machine"),
                     device = arguments.text("--device", "cpu");
@@ -169,32 +172,5 @@ int run_calibrate(const Arguments& arguments) {
   write_json(out, file);
   return print(report_of(c, out, name, device), arguments.screen());
 }
-
-constexpr std::array calibrate_options{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
-                                       Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
-                                       Option{"--name", "NAME", "name of the machine [this-machine]"},
-                                       Option{"--from", "DIR",
-                                              "derive the rates from tables of operators in DIR (MODEL/tpN/dense.csv, "
-                                              "attention.csv, ...) and measure nothing"},
-                                       Option{"--hardware", "HW", "whose tables they are [what they say]"},
-                                       Option{"--model", "MODEL", "the model of all tables [what each says]"}};
-
-}  // namespace
-
-const Command calibrate_command{
-    .name = "calibrate",
-    .arguments = "[--out FILE] [--from DIR]",
-    .summary = "what this machine delivers",
-    .about =
-        "Measures this machine: matmul rates by size and format, copy bandwidth, the time of an operator; and "
-        "writes them as a hardware file, which --hardware takes. --from derives them from tables of operators instead, "
-        "measured times of a served model's layers, with their residuals.",
-    .examples =
-        "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
-        "  llmcalc train gpt2 --hardware here.json --precision fp32\n"
-        "  llmcalc calibrate --from operators/rtx-pro-6000 --out rtx.json",
-    .own = calibrate_options,
-    .parts = part::styles | part::exact,
-    .run = run_calibrate};
 
 }  // namespace llmcalc

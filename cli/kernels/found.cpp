@@ -1,4 +1,4 @@
-#include "cli/validate/found.hpp"
+#include "cli/kernels/found.hpp"
 
 #include <algorithm>
 

@@ -1,14 +1,15 @@
+#include "cli/kernels/run.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 
-#include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "cli/place.hpp"
+#include "cli/kernels/found.hpp"
+#include "cli/kernels/instrument_sections.hpp"
+#include "cli/kernels/place.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
-#include "cli/validate/found.hpp"
-#include "cli/validate/instrument_sections.hpp"
 #include "learn/model_folder.hpp"
 #include "presets/load.hpp"
 #include "report/sections.hpp"
@@ -221,6 +222,8 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
   return report;
 }
 
+}  // namespace
+
 int run_validate(const Arguments& arguments) {
   stop_at_once();
   const Options o{arguments};
@@ -234,35 +237,5 @@ int run_validate(const Arguments& arguments) {
   print(report_of(o, r, cases, f), arguments.screen());
   return exit_code(f, o.check_time());
 }
-
-constexpr std::array validate_words{
-    Word{"MODEL", "a preset, a file, or a folder with weights; without one the suite runs", false}};
-constexpr std::array validate_options{
-    Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
-    Option{"--device", "cpu|cuda|cuda:N", "where the reference runs [cpu]"},
-    Option{"--hardware", "HW", "a file of 'llmcalc calibrate': compares times too"},
-    Option{"--repeats", "N", "timed runs, of which the median counts [5]"},
-    Option{"--check-time", "", "a step, prefill or decode outside the band is exit 1 too"},
-};
-
-}  // namespace
-
-const Command validate_command{
-    .name = "validate",
-    .arguments = "[MODEL|--suite NAME]",
-    .summary = "the transformer run, bytes and FLOPs",
-    .about =
-        "Runs the bundled reference transformer and compares its memory and operations with the prediction: every "
-        "byte by category and operator, every FLOP, the operators' names, shapes and order. A folder with the "
-        "safetensors "
-        "of a GPT-2, Llama, Qwen or Gemma is run with its own weights. Exit 1 if anything that is exact is not.",
-    .examples =
-        "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
-        "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json",
-    .words = validate_words,
-    .own = validate_options,
-    .parts = part::training | part::step | part::inference | part::one_batch | part::model_flops | part::halves |
-             part::styles,
-    .run = run_validate};
 
 }  // namespace llmcalc

@@ -1,7 +1,7 @@
 #pragma once
 /// The report of a training run, next to n-gram baselines.
 
-#include "cli/learn/request.hpp"
+#include "cli/kernels/learn_request.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {

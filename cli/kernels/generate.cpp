@@ -1,3 +1,5 @@
+#include "cli/kernels/run.hpp"
+
 #include "learn/generate.hpp"
 
 #include <fmt/format.h>
@@ -9,11 +11,10 @@
 #include <utility>
 
 #include "calc/memory.hpp"
-#include "cli/bounded_text.hpp"
-#include "cli/command.hpp"
-#include "cli/loading.hpp"
+#include "cli/kernels/bounded_text.hpp"
+#include "cli/kernels/loading.hpp"
+#include "cli/kernels/place.hpp"
 #include "cli/output.hpp"
-#include "cli/place.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "learn/beam.hpp"
@@ -26,20 +27,6 @@
 
 namespace llmcalc {
 namespace {
-
-constexpr std::array generate_words{Word{"CHECKPOINT", "a file of 'llmcalc learn', or a downloaded model's folder"},
-                                    Word{"PROMPT", "the text to continue [standard input]", false}};
-constexpr std::array generate_options{
-    Option{"--tokens", "N", "how many more, at most [200]"},
-    Option{"--temperature", "T", "0 takes the likeliest token, 1 the model's own distribution [0.8]"},
-    Option{"--top-k", "K", "only the K likeliest tokens; 0 is all [0]"},
-    Option{"--top-p", "P", "only the likeliest tokens that together have probability P [1]"},
-    Option{"--beams", "N", "beam search of this width instead of sampling [1]"},
-    Option{"--seed", "N", "of the draws [1]"},
-    Option{"--device", "cpu|cuda|cuda:N", "where the model runs [cpu]"},
-    Option{"--no-kv-cache", "", "run the whole text again for every token: the same text, slower"},
-    Option{"--compare-kv-cache", "", "generate with the cache, then without: the same tokens, and the cost of both"},
-};
 
 /// Whether one of these flags is given.
 bool any(const Arguments& a, std::initializer_list<const char*> flags) {
@@ -250,6 +237,8 @@ model::Generated without_cache(model::Transformer& t, std::span<const std::int32
   return done;
 }
 
+}  // namespace
+
 int run_generate(const Arguments& arguments) {
   model::GenerateOptions g = read(arguments);
   const validate::Where where = place(arguments.text("--device", "cpu"));
@@ -281,24 +270,5 @@ int run_generate(const Arguments& arguments) {
   if (without) return say_whether_same(done, *without);
   return stopped ? stopped_code() : 0;
 }
-
-}  // namespace
-
-const Command generate_command{
-    .name = "generate",
-    .arguments = "CHECKPOINT [PROMPT]",
-    .summary = "continue a text with it",
-    .about =
-        "Continues a text with a model that 'llmcalc learn' trained, or with the safetensors of a GPT-2, Llama, Qwen "
-        "or "
-        "Gemma; prints both, or with --json one object at the end.",
-    .examples =
-        "  llmcalc generate notes.safetensors \"On the first day\"\n"
-        "  llmcalc generate models/Qwen3-0.6B \"The capital of\" --temperature 0\n"
-        "  echo \"Once\" | llmcalc generate notes.safetensors --temperature 0",
-    .words = generate_words,
-    .own = generate_options,
-    .parts = part::json | part::help,
-    .run = run_generate};
 
 }  // namespace llmcalc

@@ -1,4 +1,4 @@
-#include "cli/validate/instrument_sections.hpp"
+#include "cli/kernels/instrument_sections.hpp"
 
 #include <fmt/format.h>
 

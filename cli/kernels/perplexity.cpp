@@ -1,15 +1,16 @@
+#include "cli/kernels/run.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
 
 #include "calc/memory.hpp"
-#include "cli/bounded_text.hpp"
-#include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "cli/loading.hpp"
+#include "cli/kernels/bounded_text.hpp"
+#include "cli/kernels/loading.hpp"
+#include "cli/kernels/place.hpp"
 #include "cli/output.hpp"
-#include "cli/place.hpp"
 #include "cli/stop.hpp"
 #include "learn/corpus.hpp"
 #include "model/machine_memory.hpp"
@@ -20,13 +21,6 @@
 
 namespace llmcalc {
 namespace {
-
-constexpr std::array perplexity_words{Word{"CHECKPOINT", "a file of 'llmcalc learn', or a downloaded model's folder"},
-                                      Word{"FILE", "a text, UTF-8"}};
-constexpr std::array perplexity_options{
-    Option{"--window", "N", "tokens run at once: each is predicted from those before it in its window [512]"},
-    Option{"--device", "cpu|cuda|cuda:N", "where the model runs [cpu]"},
-};
 
 /// A text and the tokens that a model has for it.
 struct PredictedText {
@@ -99,6 +93,8 @@ double loss_shown(model::Transformer& t, const PredictedText& p, ProgressLine& l
   });
 }
 
+}  // namespace
+
 int run_perplexity(const Arguments& arguments) {
   stop_at_once();
   const validate::Where where = place(arguments.text("--device", "cpu"));
@@ -124,22 +120,5 @@ int run_perplexity(const Arguments& arguments) {
   print(perplexity_report(arguments, *m, found, window), arguments.screen());
   return 0;
 }
-
-}  // namespace
-
-const Command perplexity_command{.name = "perplexity",
-                                 .arguments = "CHECKPOINT FILE.txt",
-                                 .summary = "how well it predicts a text",
-                                 .about =
-                                     "Runs a trained model over a text and tells the perplexity, per token and, "
-                                     "comparable between tokenizers, as bits "
-                                     "per byte.",
-                                 .examples =
-                                     "  llmcalc perplexity models/Qwen3-0.6B notes.txt\n  llmcalc perplexity "
-                                     "notes.safetensors notes.txt --window 128",
-                                 .words = perplexity_words,
-                                 .own = perplexity_options,
-                                 .parts = part::styles | part::exact,
-                                 .run = run_perplexity};
 
 }  // namespace llmcalc

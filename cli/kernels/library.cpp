@@ -1,0 +1,8 @@
+// Entry point of the kernel library: a command line of the program, run in full.
+
+#include "cli/kernels/library.hpp"
+#include "cli/command.hpp"
+
+extern "C" LLMCALC_EXPORT int llmcalc_kernels(int count, const char* const* words) {
+  return llmcalc::run_llmcalc(std::vector<std::string>(words, words + count));
+}
