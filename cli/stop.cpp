@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "cli/output.hpp"
+#include "text/whole_file.hpp"
 
 namespace llmcalc {
 namespace {
@@ -16,6 +17,7 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
               "signal handlers set it");
 
 void end(int signal) {
+  remove_unfinished_files();
   say_raw(on_terminal ? "\r\033[Kstopped\n" : "stopped\n");
   ::_exit(128 + signal);
 }

@@ -9,6 +9,9 @@
 
 namespace llmcalc {
 
+/// The beginning of every trace.
+inline constexpr std::string_view trace_begin = "{\"traceEvents\":[";
+
 /// The row of an event: a process and a thread of it.
 struct TracePlace {
   Count process = 0, thread = 0;
@@ -28,7 +31,7 @@ class TraceText {
 
  private:
   void line(const std::string& event);
-  std::string text_ = "{\"traceEvents\":[";
+  std::string text_{trace_begin};
   bool first_ = true;
 };
 

@@ -2,32 +2,28 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
+#include <mutex>
+#include <random>
 
 #include "text/error.hpp"
+#include "text/utf8.hpp"
 
 namespace llmcalc {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The path with links resolved. A folder or a device must not be replaced.
-std::string resolved(const std::string& path) {
-  std::error_code unknown;
-  const auto status = fs::status(path, unknown);
-  if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; name a file", path));
-  if (exists(status) && !is_regular_file(status))
-    throw InputError(fmt::format("cannot write '{}': it is not a regular file; name another", path));
-  if (!is_symlink(fs::symlink_status(path, unknown))) return path;
-  const auto target = fs::weakly_canonical(path, unknown);
-  return unknown ? path : target.string();
-}
 
 /// The rename itself survives a crash once the folder is on the disk. Not every file system can do it, and by now the
 /// file is in place: nothing is lost if not.
@@ -37,6 +33,40 @@ void sync_folder(const std::string& path) {
   if (file < 0) return;
   ::fsync(file);
   ::close(file);
+}
+
+/// The names of files that are being written, for a signal that ends the program; more than these it leaves behind.
+std::array<std::atomic<const char*>, 16> unfinished{};
+static_assert(std::atomic<const char*>::is_always_lock_free, "signal handlers read it");
+
+void list_unfinished(const char* name) {
+  for (std::atomic<const char*>& place : unfinished)
+    if (const char* none = nullptr; place.compare_exchange_strong(none, name)) return;
+}
+
+void unlist(const char* name) {
+  for (std::atomic<const char*>& place : unfinished)
+    if (const char* expected = name; place.compare_exchange_strong(expected, nullptr)) return;
+}
+
+/// The text of a name, which lives as long as the program: a signal handler may be reading it.
+const char* kept_name(std::string name) {
+  static std::mutex one_at_a_time;
+  static std::deque<std::string>& all = *new std::deque<std::string>;
+  const std::lock_guard lock(one_at_a_time);
+  return all.emplace_back(std::move(name)).c_str();
+}
+
+/// A name next to the path that no file has: 64 bits of it are drawn. Of a long name only the beginning is in it, since
+/// file systems take 255 bytes.
+std::string drawn_name(const std::string& path) {
+  constexpr std::size_t most = 200;
+  const fs::path file(path);
+  std::string name = file.filename().string();
+  if (name.size() > most) name.resize(model::whole_length(std::string_view(name).substr(0, most)));
+  std::random_device source;
+  const std::uint64_t drawn = std::uint64_t{source()} << 32U | source();
+  return (file.parent_path() / fmt::format("{}.{:016x}.tmp", name, drawn)).string();
 }
 
 }  // namespace
@@ -51,34 +81,74 @@ int write_all(int file, std::span<const std::byte> bytes) noexcept {
   return 0;
 }
 
-WholeFile::WholeFile(const std::string& path) : path_(resolved(path)), temporary_(path_ + ".tmp") {
-  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0) fail("open");
+void remove_unfinished_files() noexcept {
+  for (const std::atomic<const char*>& place : unfinished)
+    if (const char* name = place.load()) ::unlink(name);
 }
 
-WholeFile::~WholeFile() {
-  if (file_ >= 0) ::close(file_);
-  if (!in_place_) ::unlink(temporary_.c_str());
+/// A folder or a device must not be replaced.
+WholeFile::Target WholeFile::target_of(const std::string& path) {
+  std::error_code unknown;
+  const auto status = fs::status(path, unknown);
+  if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; name a file", path));
+  if (exists(status) && !is_regular_file(status))
+    throw InputError(fmt::format("cannot write '{}': it is not a regular file; name another", path));
+  Target target{path, std::nullopt};
+  if (exists(status)) target.mode = static_cast<mode_t>(status.permissions() & fs::perms::all);
+  if (!is_symlink(fs::symlink_status(path, unknown))) return target;
+  const auto linked = fs::weakly_canonical(path, unknown);
+  if (!unknown) target.path = linked.string();
+  return target;
+}
+
+WholeFile::WholeFile(const std::string& path) : target_(target_of(path)) {
+  open();
+  if (!target_.mode || ::fchmod(file_, *target_.mode) == 0) return;
+  const int reason = errno;
+  remove();
+  errno = reason;
+  fail("its permissions cannot be kept: ");
+}
+
+/// What replaces a file is readable by nobody else until it has the permissions of that file.
+void WholeFile::open() {
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  for (int tries = 0; file_ < 0; ++tries) {
+    const char* name = kept_name(drawn_name(target_.path));
+    list_unfinished(name);
+    file_ = ::open(name, flags, target_.mode ? 0600 : 0666);
+    temporary_ = name;
+    if (file_ >= 0) return;
+    unlist(std::exchange(temporary_, nullptr));
+    if (errno != EEXIST || tries == 100) fail("no file can be made in its folder: ");
+  }
+}
+
+WholeFile::~WholeFile() { remove(); }
+
+void WholeFile::remove() noexcept {
+  if (file_ >= 0) ::close(std::exchange(file_, -1));
+  if (temporary_ == nullptr) return;
+  ::unlink(temporary_);
+  unlist(std::exchange(temporary_, nullptr));
 }
 
 void WholeFile::fail(const char* what) const {
   throw InputError(
-      fmt::format("cannot {} '{}': {}; '{}' is left as it was", what, temporary_, std::strerror(errno), path_));
+      fmt::format("cannot write '{}': {}{}; the file is left as it was", target_.path, what, std::strerror(errno)));
 }
 
 void WholeFile::write(std::span<const std::byte> bytes) {
   errno = write_all(file_, bytes);
-  if (errno != 0) fail("write");
+  if (errno != 0) fail("");
 }
 
 void WholeFile::finish() {
-  if (::fsync(file_) != 0) fail("write");
-  const int closed = ::close(file_);
-  file_ = -1;
-  if (closed != 0) fail("write");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
-  in_place_ = true;
-  sync_folder(path_);
+  if (::fsync(file_) != 0) fail("");
+  if (::close(std::exchange(file_, -1)) != 0) fail("");
+  if (std::rename(temporary_, target_.path.c_str()) != 0) fail("it cannot be renamed: ");
+  unlist(std::exchange(temporary_, nullptr));
+  sync_folder(target_.path);
 }
 
 }  // namespace llmcalc

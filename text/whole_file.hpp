@@ -1,7 +1,10 @@
 #pragma once
 /// A file that is replaced as a whole or not at all.
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -10,8 +13,10 @@ namespace llmcalc {
 /// Writes all of it to an open file; what errno says where that fails, else 0. Signal handlers may call it.
 int write_all(int file, std::span<const std::byte> bytes) noexcept;
 
-/// Collects bytes in PATH.tmp, next to PATH, until `finish` renames it. Destroyed before that, it removes PATH.tmp.
-/// Throws InputError naming the path and the system's reason. If PATH is a link, the file it leads to is meant.
+/// Collects bytes in a new file next to PATH, whose name is drawn, until `finish` renames it: two writers of one PATH
+/// leave the file of one of them, and no file that was there before is opened or removed. Destroyed before that, it
+/// removes its new file. A file that is replaced keeps its permissions. Throws InputError naming the path and the
+/// system's reason. If PATH is a link, the file it leads to is meant.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path);
@@ -24,11 +29,22 @@ class WholeFile {
   void finish();
 
  private:
+  /// A file to write, with links resolved, and the permissions of the one that is there.
+  struct Target {
+    std::string path;
+    std::optional<mode_t> mode;
+  };
+  static Target target_of(const std::string& path);
+  void open();
+  void remove() noexcept;
   [[noreturn]] void fail(const char* what) const;
 
-  std::string path_, temporary_;
+  Target target_;
+  const char* temporary_ = nullptr;  ///< its name, from before it is made until it is renamed or removed
   int file_ = -1;
-  bool in_place_ = false;
 };
+
+/// Removes what WholeFiles have written and not put in place. Signal handlers that end the program may call it.
+void remove_unfinished_files() noexcept;
 
 }  // namespace llmcalc

@@ -19,6 +19,7 @@
 #include "presets/training_estimator.hpp"
 #include "report/accuracy_report.hpp"
 #include "text/error.hpp"
+#include "text/file_exists.hpp"
 #include "text/names.hpp"
 #include "text/whole_file.hpp"
 
@@ -140,7 +141,6 @@ json::Value estimator_file(std::span<const double> values, const Accuracy& left_
 /// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
 void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, const ReplayBasis& basis,
                Accuracy& a, ProgressLine& line) {
-  const WholeFile probe(path);  // a folder where nothing can be written is found out now
   const double ridge = chosen_ridge(a.kind);
   const std::vector<double> values = fitted(set, ridge, told(line, "fit: step"));
   leave_out(a, set, ridge, values, told(line, "fit without family"));
@@ -163,6 +163,25 @@ std::span<const double> shipped_values(AccuracyKind kind) {
   return training_estimator().parameters.values();
 }
 
+/// Whether a file is one that --fit wrote.
+bool is_fit(const std::string& path, AccuracyKind kind) {
+  try {
+    const json::Value file = json::parse(json::file_text(path), path);
+    const json::Object fit(file, path);
+    return fit.text_or("name", "") == name(kind) && fit.has("fitted") && fit.has("parameters");
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// A file of another kind is not written over, and a folder where nothing can be written is found out now.
+void check_fit_out(const std::string& path, AccuracyKind kind) {
+  const WholeFile probe(path);
+  if (file_exists(path) && !is_fit(path, kind))
+    throw InputError(fmt::format("'{}' exists and is no estimator of {}; refusing to overwrite it, give another --fit",
+                                 path, name(kind)));
+}
+
 constexpr std::array fit_options{"--fit", "--leave-out", "--without"};
 
 /// Refuses options of fits where nothing is fitted, and a term that no estimator has, before rows are predicted.
@@ -172,6 +191,7 @@ void check_fit(const Arguments& arguments, AccuracyKind kind) {
       throw InputError(
           fmt::format("accuracy: {} is for training and inference, whose estimators are fitted; leave it out", option));
   if (arguments.has("--without")) term(kind, arguments.text("--without"));
+  if (arguments.has("--fit")) check_fit_out(arguments.text("--fit"), kind);
 }
 
 /// Predictions by other parameters than the program's, where options ask for them.
@@ -189,9 +209,9 @@ void refit(const Arguments& arguments, const MeasurementFile& file, const Replay
 int run_accuracy(const Arguments& arguments) {
   const AccuracyKind kind = accuracy_kind(arguments.word("KIND"));
   const std::vector<std::string> paths = arguments.words_from("FILE");
+  stop_at_once();
   check_fit(arguments, kind);
   const ReplayBasis basis = basis_of(arguments, kind);
-  stop_at_once();
   ProgressLine line("reading measurements");
   const MeasurementFile file = measurements(paths, kind);
   Accuracy a = predicted(file, kind, basis, line);

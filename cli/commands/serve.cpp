@@ -7,11 +7,11 @@
 #include "cli/commands/ask.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
+#include "cli/trace_file.hpp"
 #include "report/question.hpp"
 #include "report/serving_report.hpp"
 #include "report/serving_trace.hpp"
 #include "text/error.hpp"
-#include "text/whole_file.hpp"
 
 namespace llmcalc {
 namespace {
@@ -47,19 +47,13 @@ ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTr
   });
 }
 
-void write_trace(const std::string& path, const ServingRun& run) {
-  WholeFile file(path);
-  const std::string trace = serving_trace(run);
-  file.write(std::as_bytes(std::span(trace)));
-  file.finish();
-}
-
 int serve(const Arguments& arguments, const Request& r, const ServingEngine& e, const std::atomic<bool>& stop) {
-  const ServingTraffic traffic = watched_traffic(r, e, stop);
   const bool traced = arguments.has("--trace");
+  if (traced) check_trace_out(arguments.text("--trace"));
+  const ServingTraffic traffic = watched_traffic(r, e, stop);
   ServingRun run = watched_run(r, e, traffic, traced, stop);
   run.run.stopped = run.run.stopped || traffic.stopped;
-  if (traced) write_trace(arguments.text("--trace"), run);
+  if (traced) write_trace(arguments.text("--trace"), serving_trace(run));
   const int code = print(serving_report(r, e, traffic, run), arguments.screen());
   return run.run.stopped ? stopped_code() : code;
 }

@@ -3,8 +3,9 @@
 #include <array>
 
 #include "cli/commands/ask.hpp"
+#include "cli/stop.hpp"
+#include "cli/trace_file.hpp"
 #include "report/trace.hpp"
-#include "text/whole_file.hpp"
 
 namespace llmcalc {
 
@@ -18,10 +19,10 @@ std::span<const Option> trace_options() {
 int ask_train(const Arguments& arguments) {
   const Request r = request(train_question, arguments);
   if (arguments.has("--trace")) {
-    WholeFile file(arguments.text("--trace"));
-    const std::string trace = step_trace(r);
-    file.write(std::as_bytes(std::span(trace)));
-    file.finish();
+    stop_at_once();
+    const std::string path = arguments.text("--trace");
+    check_trace_out(path);
+    write_trace(path, step_trace(r));
   }
   return print_answer(train_question, r, arguments.screen());
 }

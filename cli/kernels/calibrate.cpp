@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 
 #include "cli/commands/ask.hpp"
 #include "cli/json_file.hpp"
@@ -13,6 +12,7 @@
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
+#include "text/file_exists.hpp"
 #include "text/whole_file.hpp"
 #include "validate/calibrate.hpp"
 
@@ -103,7 +103,7 @@ bool is_calibration(const std::string& path) {
 /// out now.
 void check_calibration_out(const std::string& out) {
   const WholeFile probe(out);
-  if (std::filesystem::exists(out) && !is_calibration(out))
+  if (file_exists(out) && !is_calibration(out))
     throw InputError(fmt::format(
         "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out", out));
 }
@@ -163,8 +163,8 @@ int run_calibrate(const Arguments& arguments) {
   const std::string out = arguments.text("--out", "this-machine.json"), name = arguments.text("--name", "this-machine"),
                     device = arguments.text("--device", "cpu");
   refuse_contradictions(arguments);
-  check_calibration_out(out);
   stop_at_once();
+  check_calibration_out(out);
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));

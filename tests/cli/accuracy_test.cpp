@@ -279,6 +279,9 @@ TEST_CASE("operator tables bring a replay within 3 % of the time per token and 5
 TEST_CASE("options of replays are refused elsewhere, and tables without the run's model", "[accuracy][cli]") {
   refused("inference --tables evidence/operators", "accuracy: --tables is for serving, whose runs are replayed");
   refused("memory --hardware h100", "accuracy: --hardware is for serving");
+  test::write_file(test::scratch() + "/thesis.tex", "mine");
+  refused("training --fit " + test::scratch() + "/thesis.tex", "exists and is no estimator of training");
+  CHECK(test::read_file(test::scratch() + "/thesis.tex") == "mine");
   refused("serving --fit x.json", "accuracy: --fit is for training and inference");
   refused("serving --tables evidence/operators/rtx-pro-6000/qwen3-32b",
           "--tables: there are none of llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");

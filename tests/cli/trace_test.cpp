@@ -14,6 +14,12 @@ namespace {
 
 std::string path(const std::string& name) { return test::scratch() + "/" + name; }
 
+/// Files whose names begin with a name: itself, and what is left of an attempt.
+std::ptrdiff_t files_like(const std::string& name) {
+  return std::count_if(std::filesystem::directory_iterator(test::scratch()), {},
+                       [&](const auto& entry) { return entry.path().filename().string().starts_with(name); });
+}
+
 const std::string model = "train gpt2 --seq 512 --hardware h100 ";
 
 struct Traced {
@@ -126,10 +132,33 @@ TEST_CASE("a trace that cannot be written is one sentence, and leaves nothing ha
   };
   refused(path("no/such/folder.json"));
   refused(test::scratch());
-  test::write_file(path("kept.json"), "as it was");
+  const std::string earlier = "{\"traceEvents\":[\n],\n\"displayTimeUnit\":\"ms\"}\n";
+  test::write_file(path("kept.json"), earlier);
   refused(path("kept.json"), {.before = "trap '' XFSZ; ulimit -f 1;"});  // a disk with room for a block
-  CHECK(test::read_file(path("kept.json")) == "as it was");
-  CHECK_FALSE(std::filesystem::exists(path("kept.json.tmp")));
+  CHECK(test::read_file(path("kept.json")) == earlier);
+  CHECK(files_like("kept.json") == 1);
+}
+
+TEST_CASE("--trace replaces a trace and refuses any other file", "[trace]") {
+  test::write_file(path("thesis.tex"), "\\documentclass");
+  for (const char* command : {"train gpt2 --hardware h100", "serve gpt2 --hardware h100 --rate 1 --num-requests 2"}) {
+    test::refused(
+        command + (" --trace " + path("thesis.tex")),
+        "'" + path("thesis.tex") + "' exists and is not a trace; refusing to overwrite it, give another --trace");
+    CHECK(test::read_file(path("thesis.tex")) == "\\documentclass");
+    test::write_file(path("new.json"), "");  // as mktemp makes it
+    for (int i = 0; i < 2; ++i) CHECK(test::llmcalc(command + (" --trace " + path("new.json"))).code == 0);
+    std::filesystem::remove(path("new.json"));
+  }
+}
+
+TEST_CASE("Ctrl-C ends a step's trace with a word and code 130, and nothing is left of it", "[trace]") {
+  const test::Ran r =
+      test::interrupted("train llama-3.1-405b --hardware h100 --gpus 2048 --tp 8 --pp 16 --global-batch 1024 --trace " +
+                        path("ended.json"));
+  CHECK(r.code == 130);
+  CHECK(r.err == "stopped\n");
+  CHECK(files_like("ended.json") == 0);
 }
 
 TEST_CASE("a trace that no viewer opens is refused", "[trace]") {
