@@ -39,9 +39,10 @@ class JsonTokenizer final : public Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const override {
     refuse_unless_utf8(text, "the text");
     std::vector<std::int32_t> all = before_;
+    MatchSteps left(text.size());
     const auto append = [&](std::string_view stretch) {
       const std::string normalized = steps_.normalized(std::string(stretch));
-      for (const std::string& piece : steps_.pieces(normalized, stretch.data() == text.data())) {
+      for (const std::string& piece : steps_.pieces(normalized, stretch.data() == text.data(), left)) {
         const std::vector<std::int32_t> tokens = model_.tokens(piece);
         all.insert(all.end(), tokens.begin(), tokens.end());
       }

@@ -5,7 +5,6 @@
 #include <array>
 #include <unordered_map>
 
-#include "learn/unicode.hpp"
 #include "text/names.hpp"
 #include "text/utf8.hpp"
 
@@ -22,28 +21,57 @@ using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::string step_type(const json::Object& o) { return o.text("type"); }
 
-// ---- normalizers
+/// Normalizers and pre-tokenizers of one file, and bytes of a text that one of them looks for: far more than those of
+/// known tokenizers, so that a file cannot make a text of some kilobytes the work of hours.
+constexpr std::size_t most_steps = 64, longest_looked_for = 1000;
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
+/// What a step looks for.
+std::string looked_for(const json::Object& pattern, const char* kind, const json::Object& o) {
+  std::string text = pattern.text("String");
+  if (text.empty()) refuse_step(o, fmt::format("a {} nothing", kind));
+  if (text.size() > longest_looked_for) refuse_step(o, fmt::format("a {} {} bytes", kind, text.size()));
   return text;
 }
 
+// ---- normalizers
+
+/// Bytes that normalizers may make of a text. Of U+FDFA, 3 bytes, NFKC makes 33, in which spaces become U+2581: 39.
+std::size_t most_normalized(std::size_t bytes) { return 16 * bytes + 4096; }
+
+void refuse_beyond(std::size_t most, std::size_t bytes) {
+  if (bytes > most)
+    throw InputError(
+        fmt::format("the tokenizer's normalizers make more than {} bytes of a part of this text, which those of no "
+                    "known tokenizer do; give another tokenizer",
+                    most));
+}
+
+std::string replaced(const std::string& text, const std::string& from, const std::string& to, std::size_t most) {
+  std::string out;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; (at = text.find(from, begin)) != std::string::npos; begin = at + from.size()) {
+    out.append(text, begin, at - begin).append(to);
+    refuse_beyond(most, out.size());
+  }
+  return out.append(text, begin);
+}
+
 void add_normalizer(TextSteps& steps, const json::Object& o) {
+  if (steps.normalizers.size() == most_steps) refuse_step(o, fmt::format("more than {} normalizers", most_steps));
   const std::string type = step_type(o);
   if (type == "Sequence")
     return each_object(o, "normalizers", [&](const json::Object& part) { add_normalizer(steps, part); });
   if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
-    steps.normalizers.emplace_back([type](const std::string& text) { return normal_form(text, type); });
+    steps.normalizers.emplace_back([type](const std::string& text, std::size_t) { return normal_form(text, type); });
   } else if (type == "Prepend") {
-    steps.normalizers.emplace_back(
-        [before = o.text("prepend")](const std::string& text) { return text.empty() ? text : before + text; });
+    steps.normalizers.emplace_back([before = o.text("prepend")](const std::string& text, std::size_t) {
+      return text.empty() ? text : before + text;
+    });
   } else if (type == "Replace" && o.object("pattern").has("String")) {
-    const std::string from = o.object("pattern").text("String");
-    if (from.empty()) refuse_step(o, "a replacement of nothing");
-    steps.normalizers.emplace_back(
-        [from, to = o.text("content")](const std::string& text) { return replaced(text, from, to); });
+    const std::string from = looked_for(o.object("pattern"), "replacement of", o);
+    steps.normalizers.emplace_back([from, to = o.text("content")](const std::string& text, std::size_t most) {
+      return replaced(text, from, to, most);
+    });
   } else {
     refuse_step(o, "the normalizer " + in_quotes(type));
   }
@@ -100,54 +128,61 @@ Cutter cutter_of(const json::Object& o) {
   const Kept how = kept(o);
   const bool invert = o.flag_or("invert", false);
   if (pattern.has("Regex"))
-    return [p = Pattern(pattern.text("Regex"), o.where()), how, invert](const std::string& text, bool) {
-      return cut(text, p.matches(text), how, invert);
-    };
-  const std::string plain = pattern.text("String");
-  if (plain.empty()) refuse_step(o, "a split at nothing");
-  return [plain, how, invert](const std::string& text, bool) { return cut(text, places(text, plain), how, invert); };
+    return
+        [p = Pattern(pattern.text("Regex"), o.where()), how, invert](const std::string& text, bool, MatchSteps& left) {
+          return cut(text, p.matches(text, left), how, invert);
+        };
+  const std::string plain = looked_for(pattern, "split at", o);
+  return [plain, how, invert](const std::string& text, bool, MatchSteps&) {
+    return cut(text, places(text, plain), how, invert);
+  };
 }
 
 void add_byte_level(TextSteps& steps, const json::Object& o) {
   steps.bytewise = true;
   if (o.flag_or("add_prefix_space", true))
     steps.cutters.emplace_back(
-        [](const std::string& text, bool) { return Pieces{text.starts_with(' ') ? text : " " + text}; });
+        [](const std::string& text, bool, MatchSteps&) { return Pieces{text.starts_with(' ') ? text : " " + text}; });
   if (o.flag_or("use_regex", true))
-    steps.cutters.emplace_back([p = Pattern(gpt2_pattern, o.where())](const std::string& text, bool) {
-      return cut(text, p.matches(text), Kept::isolated, false);
+    steps.cutters.emplace_back([p = Pattern(gpt2_pattern, o.where())](const std::string& text, bool, MatchSteps& left) {
+      return cut(text, p.matches(text, left), Kept::isolated, false);
     });
 }
 
 /// Runs of digits, or every one (pre_tokenizers/digits.rs): all that Unicode calls numbers.
 Cutter digit_cutter(const json::Object& o) {
   return [p = Pattern(o.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", o.where())](
-             const std::string& text, bool) { return cut(text, p.matches(text), Kept::isolated, false); };
+             const std::string& text, bool, MatchSteps& left) {
+    return cut(text, p.matches(text, left), Kept::isolated, false);
+  };
 }
 
 /// The piece with U+2581 for spaces and before it, cut before each if the file says so
 /// (pre_tokenizers/metaspace.rs).
 Cutter metaspace_cutter(const json::Object& o) {
   const std::string mark = o.text("replacement");
-  if (mark.empty()) refuse_step(o, "a replacement of nothing");
-  return [mark, where = prepended(o), cuts = o.flag_or("split", true)](const std::string& piece, bool first) {
-    std::string text = replaced(piece, " ", mark);
-    const bool puts = where == Prepended::always || (where == Prepended::first && first);
-    if (puts && !text.starts_with(mark)) text = mark + text;
-    if (!cuts) return Pieces{text};
-    Pieces all;
-    std::size_t begin = 0;
-    for (const auto& [at, end] : places(text, mark)) {
-      if (at > begin) all.push_back(text.substr(begin, at - begin));
-      begin = at;
-    }
-    if (begin < text.size()) all.push_back(text.substr(begin));
-    return all;
-  };
+  if (mark.empty() || character_length(mark, 0) != mark.size())
+    refuse_step(o, "a replacement of other than one letter");
+  return
+      [mark, where = prepended(o), cuts = o.flag_or("split", true)](const std::string& piece, bool first, MatchSteps&) {
+        std::string text = replaced(piece, " ", mark, mark.size() * piece.size());
+        const bool puts = where == Prepended::always || (where == Prepended::first && first);
+        if (puts && !text.starts_with(mark)) text = mark + text;
+        if (!cuts) return Pieces{text};
+        Pieces all;
+        std::size_t begin = 0;
+        for (const auto& [at, end] : places(text, mark)) {
+          if (at > begin) all.push_back(text.substr(begin, at - begin));
+          begin = at;
+        }
+        if (begin < text.size()) all.push_back(text.substr(begin));
+        return all;
+      };
 }
 
 void add_cutter(TextSteps& steps, const json::Object& o) {
   const std::string type = step_type(o);
+  if (steps.cutters.size() >= most_steps) refuse_step(o, fmt::format("more than {} pre-tokenizers", most_steps));
   if (steps.bytewise) refuse_step(o, "a pre-tokenizer behind \"ByteLevel\"");
   if (type == "Sequence")
     return each_object(o, "pretokenizers", [&](const json::Object& part) { add_cutter(steps, part); });
@@ -194,7 +229,11 @@ std::string bytes_of_letters(const std::string& letters) {
 }
 
 std::string TextSteps::normalized(std::string text) const {
-  for (const Normalizer& n : normalizers) text = n(std::move(text));
+  const std::size_t most = most_normalized(text.size());
+  for (const Normalizer& n : normalizers) {
+    text = n(text, most);
+    refuse_beyond(most, text.size());
+  }
   return text;
 }
 
@@ -213,13 +252,13 @@ void each_object(const json::Object& o, std::string_view key, const std::functio
   for (const json::Value& v : *list) f(json::Object(v, fmt::format("{}, {}", o.where(), in_quotes(key))));
 }
 
-std::vector<std::string> TextSteps::pieces(const std::string& text, bool first) const {
+std::vector<std::string> TextSteps::pieces(const std::string& text, bool first, MatchSteps& left) const {
   if (text.empty()) return {};
   Pieces all{text};
   for (const Cutter& c : cutters) {
     Pieces smaller;
     for (std::size_t i = 0; i < all.size(); ++i)
-      for (std::string& part : c(all[i], first && i == 0)) smaller.push_back(std::move(part));
+      for (std::string& part : c(all[i], first && i == 0, left)) smaller.push_back(std::move(part));
     all = std::move(smaller);
   }
   return all;

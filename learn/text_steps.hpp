@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "learn/unicode.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc::model {
 
-using Normalizer = std::function<std::string(std::string)>;
-/// first: the piece begins its text.
-using Cutter = std::function<std::vector<std::string>(const std::string& piece, bool first)>;
+/// most: bytes of the result, past which InputError is thrown.
+using Normalizer = std::function<std::string(const std::string& text, std::size_t most)>;
+/// first: the piece begins its text. left: steps of patterns.
+using Cutter = std::function<std::vector<std::string>(const std::string& piece, bool first, MatchSteps& left)>;
 
 /// The steps before the model.
 struct TextSteps {
@@ -20,9 +22,10 @@ struct TextSteps {
   std::vector<Cutter> cutters;
   bool bytewise = false;  ///< the model works on bytes, which its file writes in an alphabet of 256 letters
 
+  /// Throws InputError where normalizers make far more of the text than any language's forms have.
   std::string normalized(std::string text) const;
-  /// first: of a stretch that begins the whole text, not behind a special token.
-  std::vector<std::string> pieces(const std::string& text, bool first) const;
+  /// first: of a stretch that begins the whole text, not behind a special token. left: steps of patterns.
+  std::vector<std::string> pieces(const std::string& text, bool first, MatchSteps& left) const;
 };
 
 /// "normalizer" and "pre_tokenizer" of a file. Throws InputError for a step that is not known.

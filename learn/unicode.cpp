@@ -18,9 +18,6 @@
 namespace llmcalc::model {
 namespace {
 
-/// Steps that one search may take (ICU counts them in units of many); a pattern that needs more is hostile.
-constexpr int32_t step_limit = 10000;
-
 void refuse_failure(UErrorCode code, const std::string& what) {
   if (U_FAILURE(code)) throw InputError(fmt::format("{}: ICU says {}", what, u_errorName(code)));
 }
@@ -86,7 +83,27 @@ std::string normal_form(std::string_view text, std::string_view form) {
 
 struct Pattern::Compiled {
   Expression expression;
+  std::string text, where;
 };
+
+namespace {
+
+/// The steps of a search, which ICU counts in ten thousands and over all matches of a text.
+struct SearchSteps {
+  const MatchSteps& left;
+  std::int64_t taken = 0;
+
+  void watch(URegularExpression* e, UErrorCode& code) { uregex_setMatchCallback(e, count, this, &code); }
+
+ private:
+  static UBool U_CALLCONV count(const void* steps, int32_t taken) {
+    auto* s = static_cast<SearchSteps*>(const_cast<void*>(steps));
+    s->taken = taken;
+    return static_cast<UBool>(s->left.allow(taken));
+  }
+};
+
+}  // namespace
 
 Pattern::Pattern(std::string_view expression, const std::string& where) {
   const std::string ours = as_icu_reads(expression, where);
@@ -97,22 +114,27 @@ Pattern::Pattern(std::string_view expression, const std::string& where) {
   if (U_FAILURE(code))
     throw InputError(fmt::format("{}: the pattern {} is not one that ICU reads ({})", where, in_quotes(expression),
                                  u_errorName(code)));
-  uregex_setTimeLimit(e.get(), step_limit, &code);
-  compiled_ = std::make_shared<Compiled>(Compiled{std::move(e)});
+  compiled_ = std::make_shared<Compiled>(Compiled{std::move(e), std::string(expression), where});
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view text) const {
+std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view text, MatchSteps& left) const {
   UErrorCode code = U_ZERO_ERROR;
   const Expression e(uregex_clone(compiled_->expression.get(), &code),
                      uregex_close);  // a search changes what it searches with
   const auto view = viewed(text);
   uregex_setUText(e.get(), view.get(), &code);
+  SearchSteps steps{left};
+  steps.watch(e.get(), code);  // which a clone does not take over
   std::vector<std::pair<std::size_t, std::size_t>> all;
   while (uregex_findNext(e.get(), &code) != 0 && U_SUCCESS(code)) {
     const std::int64_t first = uregex_start64(e.get(), 0, &code), end = uregex_end64(e.get(), 0, &code);
     if (end > first) all.emplace_back(first, end);
   }
-  refuse_failure(code, "the tokenizer's pattern on this text");
+  left.take(steps.taken);
+  const std::string name = fmt::format("{}: the pattern {}", compiled_->where, in_quotes(compiled_->text));
+  if (code == U_REGEX_STOPPED_BY_CALLER)
+    throw InputError(name + " tries more ways to cut this text than any tokenizer needs; give another tokenizer");
+  refuse_failure(code, name + " on this text");
   return all;
 }
 
@@ -136,7 +158,9 @@ struct Pattern::Compiled {};
 
 std::string normal_form(std::string_view, std::string_view) { icu_missing(); }
 Pattern::Pattern(std::string_view, const std::string&) { icu_missing(); }
-std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view) const { icu_missing(); }
+std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view, MatchSteps&) const {
+  icu_missing();
+}
 
 }  // namespace llmcalc::model
 

@@ -1,0 +1,110 @@
+// Tokenizer files that would make a short text the work of hours, and what they may cost.
+
+#include <chrono>
+
+#include "learn/json_tokenizer.hpp"
+#include "learn/text_steps.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+#include "text/json.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::string no_other = "than any tokenizer needs; give another tokenizer";
+
+std::unique_ptr<Tokenizer> cut_by(const json::Value& pre_tokenizer) {
+  const std::string path = LLMCALC_SOURCE_DIR "/tests/learn/tokenizers/llama-2.json";
+  json::Value file = json::parse(json::file_text(path), path);
+  file["pre_tokenizer"] = pre_tokenizer;
+  return json_tokenizer(file.dump(), "t.json");
+}
+
+json::Value split(const json::Value& pattern) {
+  return {{"type", "Split"}, {"pattern", pattern}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+json::Value replace(const std::string& from, const std::string& to) {
+  return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+}
+
+TextSteps normalizing(const json::Value& normalizers) {
+  const json::Value file{{"normalizer", {{"type", "Sequence"}, {"normalizers", normalizers}}}};
+  return text_steps(json::Object(file, "t.json"));
+}
+
+}  // namespace
+
+TEST_CASE("a pattern that tries every way to cut a text is refused", "[hostile_tokenizer]") {
+  for (const char* pattern : {"(a+)+b", "(a|a)*b", "(a|aa)+b"}) {
+    INFO(pattern);
+    const std::string said = test::sentence([&] { cut_by(split({{"Regex", pattern}}))->encode(std::string(40, 'a')); });
+    CHECK_THAT(said, Contains("the pattern \"" + std::string(pattern) + "\"") && Contains(no_other));
+  }
+}
+
+TEST_CASE("what patterns may take is for a text, not for each of its matches or pieces", "[hostile_tokenizer]") {
+  // (a+)+b tries the 2^19 ways to cut 20 letters, then those of 19: some 400 of the 2000 ten thousands of steps that a
+  // short text has.
+  const std::string word = std::string(20, 'a') + " ";
+  std::string text;
+  const auto whole = cut_by(split({{"Regex", "(a+)+b"}}));
+  const auto pieces =
+      cut_by({{"type", "Sequence"}, {"pretokenizers", {split({{"String", "\u2581"}}), split({{"Regex", "(a+)+b"}})}}});
+  for (const Tokenizer* t : {whole.get(), pieces.get()}) {
+    CHECK_FALSE(t->encode(word).empty());
+    text.clear();
+    for (int i = 0; i < 20; ++i) text += word;
+    CHECK_THAT(test::sentence([&] { t->encode(text); }), Contains(no_other));
+  }
+}
+
+TEST_CASE("the patterns of known tokenizers cut long texts of any kind", "[hostile_tokenizer]") {
+  for (const std::string name : {"gpt-2", "llama-3", "qwen", "digits"}) {
+    const std::string path = LLMCALC_SOURCE_DIR "/tests/learn/tokenizers/" + name + ".json";
+    const auto t = json_tokenizer(json::file_text(path), path);
+    for (const std::string part :
+         {"the cat sees a dog. ", "    \n", "AAAA", "12345 ", "\u65E5\u672C\u8A9E", "'s't!?"}) {
+      std::string text;
+      while (text.size() < 100'000) text += part;
+      INFO(name << " " << part);
+      CHECK(t->decode(t->encode(text)) == text);
+    }
+  }
+}
+
+TEST_CASE("a replacement takes time in proportion to the text", "[hostile_tokenizer]") {
+  std::string text, expected;
+  for (int i = 0; i < 1'000'000; ++i) text += "a b ", expected += "a\u2581b\u2581";
+  const TextSteps steps = normalizing({replace(" ", "\u2581")});
+  const auto start = std::chrono::steady_clock::now();
+  CHECK((steps.normalized(text) == expected));
+  // Moving the rest of 4 MB for each of 2 million spaces takes a minute, copying it once a hundredth of a second.
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  CHECK(normalizing({replace("aa", "a")}).normalized("aaaaa") == "aaa");  // not again in what was put
+}
+
+TEST_CASE("normalizers make no more of a text than any language's forms have", "[hostile_tokenizer]") {
+  std::string ligatures;
+  for (int i = 0; i < 1000; ++i) ligatures += "\uFDFA";  // 18 letters in NFKC, 3 of them spaces: The Unicode Standard
+  const std::string longest = normalizing({{{"type", "NFKC"}}, replace(" ", "\u2581")}).normalized(ligatures);
+  CHECK(longest.size() == 1000 * (15 * 2 + 3 * 3));
+
+  json::Value doubling = json::Value::array();
+  for (int i = 0; i < 40; ++i) doubling.push_back(replace("t", "tt"));
+  const std::string text(1000, 't');
+  const auto said = [&](const json::Value& normalizers) {
+    return test::sentence([&] { normalizing(normalizers).normalized(text); });
+  };
+  CHECK_THAT(said(doubling), Contains("normalizers make more than 20096 bytes"));  // 16 x 1000 + 4096
+  CHECK_THAT(said({replace("t", std::string(100'000, 'x'))}), Contains("normalizers make more than"));
+  CHECK_THAT(said({{{"type", "Prepend"}, {"prepend", text + text + text + std::string(30'000, 'x')}}}),
+             Contains("normalizers make more than"));
+  json::Value many = json::Value::array();
+  for (int i = 0; i < 65; ++i) many.push_back({{"type", "NFC"}});
+  CHECK_THAT(said(many), Contains("more than 64 normalizers is not read"));
+  CHECK_THAT(said({replace(std::string(1001, 't'), "t")}), Contains("a replacement of 1001 bytes is not read"));
+}
