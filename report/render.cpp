@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
 #include "report/report.hpp"
 
 namespace llmcalc {
 namespace {
-
-constexpr std::string_view wide_mark = "\x01wide:";  // a number too long for JSON libraries, unquoted by dump()
 
 /// Puts value at a dotted key.
 void put(json::Value& object, std::string_view key, json::Value value) {
@@ -62,6 +66,41 @@ std::string markdown(const Report& r, bool exact) {
   return out;
 }
 
+/// A count past 2^64 in JSON: a binary value, the bytes of the number. No text of JSON has binary values, so that what
+/// a file says cannot be one.
+json::Value wide_json(Wide value) {
+  const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof(Wide)>>(value);
+  return json::Value::binary({bytes.begin(), bytes.end()});
+}
+
+Wide wide_in(const json::Value& value) {
+  Wide number = 0;
+  const auto& bytes = value.get_binary();
+  std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
+  return number;
+}
+
+std::string scalar_json(const json::Value& v) {
+  return v.is_binary() ? digits(wide_in(v)) : v.dump(-1, ' ', false, json::Value::error_handler_t::replace);
+}
+
+/// Appends the text of a value that stands at this indentation.
+void append_json(const json::Value& v, std::size_t indent, std::string& out) {
+  if (!v.is_structured() || v.empty()) {
+    out += scalar_json(v);
+    return;
+  }
+  const std::string line = "\n" + std::string(indent + 2, ' ');
+  out += v.is_object() ? "{" : "[";
+  bool first = true;
+  for (const auto& [key, part] : v.items()) {
+    out += (std::exchange(first, false) ? "" : ",") + line;
+    if (v.is_object()) out += scalar_json(key) + ": ";
+    append_json(part, indent + 2, out);
+  }
+  out += "\n" + std::string(indent, ' ') + (v.is_object() ? "}" : "]");
+}
+
 }  // namespace
 
 json::Value value_json(const Quantity& q) {
@@ -70,14 +109,18 @@ json::Value value_json(const Quantity& q) {
   if (const double* d = std::get_if<double>(&q)) return *d;
   if (const std::string* s = std::get_if<std::string>(&q)) return *s;
   const Wide v = std::get<Flops>(q).value;
-  if (v <= ~std::uint64_t{0}) return static_cast<std::uint64_t>(v);
-  return std::string(wide_mark) + digits(v);
+  return v <= ~std::uint64_t{0} ? json::Value(static_cast<std::uint64_t>(v)) : wide_json(v);
 }
 
 std::optional<double> number_of(const json::Value& value) {
   if (value.is_number()) return value.get<double>();
-  if (!value.is_string() || !value.get_ref<const std::string&>().starts_with(wide_mark)) return std::nullopt;
-  return std::stod(value.get<std::string>().substr(wide_mark.size()));
+  return value.is_binary() ? std::optional(static_cast<double>(wide_in(value))) : std::nullopt;
+}
+
+std::string dump(const json::Value& value) {
+  std::string text;
+  append_json(value, 0, text);
+  return text + "\n";
 }
 
 Grid Grid::shown(bool exact_too) const {
@@ -123,16 +166,6 @@ json::Value report_json(const Report& r) {
   if (!r.notes.empty()) v["notes"] = r.notes;
   for (const Finding& f : r.verdict) v["verdict"].push_back(f.label.empty() ? f.text : f.label + ": " + f.text);
   return v;
-}
-
-std::string dump(const json::Value& value) {
-  std::string s = value.dump(2, ' ', false, json::Value::error_handler_t::replace) + "\n";
-  const std::string mark = "\"\\u0001wide:";
-  for (std::size_t at = 0; (at = s.find(mark, at)) != std::string::npos;) {
-    s.erase(at, mark.size());
-    s.erase(s.find('"', at), 1);
-  }
-  return s;
 }
 
 std::string render(const Report& r, const Screen& screen) {
