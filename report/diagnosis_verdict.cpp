@@ -29,9 +29,10 @@ std::string asked_text(const OutOfMemory& o) {
 
 std::string lost_text(const OutOfMemory& o) {
   if (o.slack->bytes == Bytes()) return "nothing to fragmentation: all that is reserved is allocated";
+  const std::string lost = signed_bytes(o.slack->bytes) + " to fragmentation: reserved but unallocated";
+  if (!o.reserved || o.reserved->bytes <= Bytes()) return lost;  // the log does not say it
   const double share = 100 * static_cast<double>(o.slack->bytes.value) / static_cast<double>(o.reserved->bytes.value);
-  return fmt::format("{} to fragmentation: reserved but unallocated, {:.1f} % of what is reserved",
-                     signed_bytes(o.slack->bytes), share);
+  return fmt::format("{}, {:.1f} % of what is reserved", lost, share);
 }
 
 const char* fewer_tensors(bool server) {

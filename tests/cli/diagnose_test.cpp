@@ -294,3 +294,17 @@ TEST_CASE("logs and options that cannot be are refused", "[diagnose][cli]") {
   refused(failure + " gpt2 --hardware h100 --require-fit", "--require-fit is for a plan");
   refused(start + " --hardware h100 --memory-utilization 0.8", "--memory-utilization stands in");
 }
+
+TEST_CASE("a share of what is reserved is told where the log tells what is reserved", "[diagnose][cli]") {
+  const std::string good = test::read_file(LLMCALC_SOURCE_DIR "/tests/cli/logs/out-of-memory.log");
+  std::string log = good;
+  for (std::size_t at; (at = log.find("allocated memory")) != std::string::npos;) log.erase(at, 1);
+  REQUIRE(log != good);
+  const std::string mutated = log_file("mutated.log", log);
+  for (const char* style : {"", " --markdown", " --json"}) {
+    const test::Ran r = test::llmcalc("diagnose " + mutated + style);
+    CHECK(r.code == 0);
+    CHECK(r.out.find("inf %") == std::string::npos);
+    CHECK(r.out.find("nan") == std::string::npos);
+  }
+}
