@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "text/error.hpp"
+#include "text/names.hpp"
 #include "text/whole_file.hpp"
 
 namespace llmcalc {
@@ -31,7 +32,7 @@ void write_out(const std::string& text) {
   if (error != 0) throw InputError(fmt::format("cannot write the output: {}", std::strerror(error)));
 }
 
-void say(const std::string& line) { say_raw(line + "\n"); }
+void say(const std::string& line) { say_raw(printable(line) + "\n"); }
 
 void say_raw(std::string_view text) noexcept { write_all(STDERR_FILENO, std::as_bytes(std::span(text))); }
 std::size_t output_columns() {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "text/names.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
@@ -117,6 +118,23 @@ std::optional<double> LogLine::real_behind(std::string_view words) const {
   return parse_real(digits, where());
 }
 
+namespace {
+
+/// The text with every line, and what tabs divide in it, printable().
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    out += printable(text.substr(0, end));
+    out += text.substr(end, 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string plain_log(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -125,7 +143,7 @@ std::string plain_log(std::string_view text) {
     if (next == i) out += text[i] == '\r' ? '\n' : text[i];
     i = std::max(next, i + 1);
   }
-  return out;
+  return printable_lines(out);
 }
 
 std::vector<LogLine> log_lines(std::string_view text, std::string_view file) {

@@ -42,7 +42,7 @@ std::optional<LoggedBytes> size_at(std::string_view text, const LogLine& line);
 /// The digits at the beginning of a text, with points and commas.
 std::string_view digits_at(std::string_view text);
 
-/// A log without colours, and with line ends for the returns of progress bars.
+/// A log as it is shown, without colours, and with line ends for the returns of progress bars.
 std::string plain_log(std::string_view text);
 /// The lines of a text, which must outlive them.
 std::vector<LogLine> log_lines(std::string_view text, std::string_view file);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "presets/import/import.hpp"
+#include "text/json_text.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -71,7 +72,7 @@ std::string RowObject::text(std::string_view key) const { return object_.text_or
 std::string RowObject::said(std::string_view key) const {
   const json::Value* v = object_.find(key);
   if (v == nullptr || (v->is_boolean() && !v->get<bool>()) || (v->is_structured() && v->empty())) return "";
-  return v->is_string() ? v->get<std::string>() : v->dump();
+  return json::shown(*v);
 }
 
 bool RowObject::is_false(std::string_view key) const {

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "text/json_text.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc::model {
 namespace {
 
 AddedToken added_token(const json::Object& o, bool normalizes) {
-  AddedToken t{0, o.text("content"), o.flag_or("special", false)};
+  AddedToken t{0, json::raw_text(o, "content"), o.flag_or("special", false)};
   const Count id = o.count("id");
   if (id > std::numeric_limits<std::int32_t>::max() || t.content.empty())
     throw InputError(fmt::format("{}: token {} is damaged", o.where(), in_quotes(t.content)));

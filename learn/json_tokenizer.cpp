@@ -7,6 +7,7 @@
 #include "learn/added_tokens.hpp"
 #include "learn/text_steps.hpp"
 #include "learn/token_model.hpp"
+#include "text/json_text.hpp"
 #include "text/names.hpp"
 #include "text/utf8.hpp"
 
@@ -66,14 +67,20 @@ class JsonTokenizer final : public Tokenizer {
  private:
   std::string body() const override { return file_text_; }
 
+  /// The text that a Replace looks for; empty where it is a pattern.
+  static std::string pattern_of(const json::Object& replace) {
+    const json::Object pattern = replace.object("pattern");
+    return pattern.has("String") ? json::raw_text(pattern, "String") : "";
+  }
+
   /// What decode() does anyway: ByteLevel; or U+2581 to spaces, bytes to bytes, and the first space stripped.
   void read_decoder(const json::Object& d) {
     const std::string type = d.text("type");
     if (type == "Sequence") return each_object(d, "decoders", [&](const json::Object& part) { read_decoder(part); });
-    const bool spaces =
-        type == "Replace" && spoken_token(d.object("pattern").text_or("String", "")) == " " && d.text("content") == " ";
-    const bool strip = type == "Strip" && d.text("content") == " " && d.count("start") == 1 && d.count("stop") == 0;
-    const bool metaspace = type == "Metaspace" && spoken_token(d.text("replacement")) == " ";
+    const bool spaces = type == "Replace" && spoken_token(pattern_of(d)) == " " && json::raw_text(d, "content") == " ";
+    const bool strip =
+        type == "Strip" && json::raw_text(d, "content") == " " && d.count("start") == 1 && d.count("stop") == 0;
+    const bool metaspace = type == "Metaspace" && spoken_token(json::raw_text(d, "replacement")) == " ";
     strips_ = strips_ || strip || (metaspace && prepended(d) != Prepended::never);
     const bool of_characters = spaces || strip || metaspace || type == "ByteFallback" || type == "Fuse";
     if (steps_.bytewise ? type != "ByteLevel" : !of_characters)
@@ -98,7 +105,7 @@ class JsonTokenizer final : public Tokenizer {
         side = &after_;
         return;
       }
-      const std::string token = part.object("SpecialToken").text("id");
+      const std::string token = json::raw_text(part.object("SpecialToken"), "id");
       for (const Count id : p.object("special_tokens").object(token).counts("ids")) {
         if (id >= vocabulary()) refuse_tokenizer(p.where(), fmt::format("it puts token {} around a text", id));
         side->push_back(static_cast<std::int32_t>(id));

@@ -8,6 +8,7 @@
 #include "learn/pair_merges.hpp"
 #include "learn/text_steps.hpp"
 #include "learn/token_model.hpp"
+#include "text/json_text.hpp"
 #include "text/names.hpp"
 #include "text/utf8.hpp"
 
@@ -28,7 +29,7 @@ class PairModel {
     fuse_unknown_ = m.flag_or("fuse_unk", false);
     read_vocabulary(m.object("vocab"));
     read_merges(m);
-    if (m.has("unk_token")) unknown_ = named(m.text("unk_token"));
+    if (m.has("unk_token")) unknown_ = named(json::raw_text(m, "unk_token"));
     bytewise ? need_bytes(m) : find_bytes(m.flag_or("byte_fallback", false));
   }
 

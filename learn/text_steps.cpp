@@ -5,6 +5,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "text/json_text.hpp"
 #include "text/names.hpp"
 #include "text/utf8.hpp"
 
@@ -27,7 +28,7 @@ constexpr std::size_t most_steps = 64, longest_looked_for = 1000;
 
 /// What a step looks for.
 std::string looked_for(const json::Object& pattern, const char* kind, const json::Object& o) {
-  std::string text = pattern.text("String");
+  std::string text = json::raw_text(pattern, "String");
   if (text.empty()) refuse_step(o, fmt::format("a {} nothing", kind));
   if (text.size() > longest_looked_for) refuse_step(o, fmt::format("a {} {} bytes", kind, text.size()));
   return text;
@@ -64,14 +65,15 @@ void add_normalizer(TextSteps& steps, const json::Object& o) {
   if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
     steps.normalizers.emplace_back([type](const std::string& text, std::size_t) { return normal_form(text, type); });
   } else if (type == "Prepend") {
-    steps.normalizers.emplace_back([before = o.text("prepend")](const std::string& text, std::size_t) {
+    steps.normalizers.emplace_back([before = json::raw_text(o, "prepend")](const std::string& text, std::size_t) {
       return text.empty() ? text : before + text;
     });
   } else if (type == "Replace" && o.object("pattern").has("String")) {
     const std::string from = looked_for(o.object("pattern"), "replacement of", o);
-    steps.normalizers.emplace_back([from, to = o.text("content")](const std::string& text, std::size_t most) {
-      return replaced(text, from, to, most);
-    });
+    steps.normalizers.emplace_back(
+        [from, to = json::raw_text(o, "content")](const std::string& text, std::size_t most) {
+          return replaced(text, from, to, most);
+        });
   } else {
     refuse_step(o, "the normalizer " + in_quotes(type));
   }
@@ -129,9 +131,8 @@ Cutter cutter_of(const json::Object& o) {
   const bool invert = o.flag_or("invert", false);
   if (pattern.has("Regex"))
     return
-        [p = Pattern(pattern.text("Regex"), o.where()), how, invert](const std::string& text, bool, MatchSteps& left) {
-          return cut(text, p.matches(text, left), how, invert);
-        };
+        [p = Pattern(json::raw_text(pattern, "Regex"), o.where()), how, invert](
+            const std::string& text, bool, MatchSteps& left) { return cut(text, p.matches(text, left), how, invert); };
   const std::string plain = looked_for(pattern, "split at", o);
   return [plain, how, invert](const std::string& text, bool, MatchSteps&) {
     return cut(text, places(text, plain), how, invert);
@@ -160,7 +161,7 @@ Cutter digit_cutter(const json::Object& o) {
 /// The piece with U+2581 for spaces and before it, cut before each if the file says so
 /// (pre_tokenizers/metaspace.rs).
 Cutter metaspace_cutter(const json::Object& o) {
-  const std::string mark = o.text("replacement");
+  const std::string mark = json::raw_text(o, "replacement");
   if (mark.empty() || character_length(mark, 0) != mark.size())
     refuse_step(o, "a replacement of other than one letter");
   return

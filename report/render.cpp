@@ -6,7 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "report/markdown_text.hpp"
 #include "report/report.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -30,7 +32,8 @@ std::vector<std::string> cells(const Row& row, bool exact) {
 
 std::string markdown_row(const std::vector<std::string>& cells) {
   std::string line = "|";
-  for (std::string c : cells) {
+  for (const std::string& cell : cells) {
+    std::string c = markdown_text(cell);
     for (std::size_t at = 0; (at = c.find('|', at)) != std::string::npos; at += 2) c.insert(at, "\\");
     line += " " + c + " |";
   }
@@ -55,15 +58,48 @@ std::string grid_markdown(const Grid& g) {
 }
 
 std::string markdown(const Report& r, bool exact) {
-  std::string out = r.title.empty() ? "" : "# " + r.title + "\n\n";
+  std::string out = r.title.empty() ? "" : "# " + markdown_text(r.title) + "\n\n";
   for (const Finding& f : r.verdict)
-    out += f.label.empty() ? f.text + "\n" : fmt::format("- **{}** {}\n", f.label, f.text);
+    out +=
+        f.label.empty() ? markdown_text(f.text) + "\n" : fmt::format("- **{}** {}\n", f.label, markdown_text(f.text));
   if (!r.verdict.empty()) out += "\n";
   for (const Section& s : r.sections) out += section_markdown(s, exact);
   for (const Grid& g : r.grids)
     if (!g.columns.empty()) out += grid_markdown(g.shown(exact));
-  for (const std::string& n : r.notes) out += "- " + n + "\n";
+  for (const std::string& n : r.notes) out += "- " + markdown_text(n) + "\n";
   return out;
+}
+
+void make_printable(std::vector<std::string>& all) {
+  for (std::string& s : all) s = printable(s);
+}
+
+void make_printable(Section& s) {
+  for (Row& row : s.rows) {
+    row.label = printable(row.label), row.note = printable(row.note);
+    if (std::string* text = std::get_if<std::string>(&row.value)) *text = printable(*text);
+  }
+}
+
+void make_printable(Grid& g) {
+  make_printable(g.columns);
+  make_printable(g.spare);
+  for (std::vector<std::string>& row : g.rows) make_printable(row);
+}
+
+/// The part of a report that text and Markdown show. Files' texts are printable where they are read; names of files
+/// and arguments, which are compared with others byte by byte, become so here.
+Report as_printed(const Report& r) {
+  Report p;
+  p.title = printable(r.title);
+  p.verdict = r.verdict, p.sections = r.sections, p.notes = r.notes;
+  for (const Grid& g : r.grids)
+    p.grids.push_back({g.key, g.title, g.columns, g.left, g.exact, g.spare, g.rows, json::Value()});
+  for (Finding& f : p.verdict) f.label = printable(f.label), f.text = printable(f.text);
+  for (Section& s : p.sections) make_printable(s);
+  for (Grid& g : p.grids) make_printable(g);
+  make_printable(p.notes);
+  return p;
 }
 
 /// A count past 2^64 in JSON: a binary value, the bytes of the number. No text of JSON has binary values, so that what
@@ -123,6 +159,12 @@ std::string dump(const json::Value& value) {
   return text + "\n";
 }
 
+std::string markdown_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '<' ? "&lt;" : std::string(1, c);
+  return out;
+}
+
 Grid Grid::shown(bool exact_too) const {
   Grid g = *this;
   if (exact && !exact_too) g.drop(*exact);
@@ -171,9 +213,9 @@ json::Value report_json(const Report& r) {
 std::string render(const Report& r, const Screen& screen) {
   switch (screen.style) {
     case Style::text:
-      return render_text(r, screen);
+      return render_text(as_printed(r), screen);
     case Style::markdown:
-      return markdown(r, screen.exact);
+      return markdown(as_printed(r), screen.exact);
     case Style::json:
       return dump(report_json(r));
   }

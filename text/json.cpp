@@ -8,6 +8,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "text/json_text.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc::json {
@@ -19,7 +20,7 @@ std::string spoken(const Value& v) {
   if (v.is_object()) return "an object";
   if (v.is_array()) return "a list";
   if (v.is_string()) return in_quotes(v.get_ref<const std::string&>());
-  return v.dump();
+  return shown(v);
 }
 
 /// Line and column, both from 1, of the byte at `offset`.
@@ -169,6 +170,11 @@ class Builder : public nlohmann::json_sax<Value> {
 
 }  // namespace
 
+std::string shown(const Value& value) {
+  return printable(value.is_string() ? value.get_ref<const std::string&>()
+                                     : value.dump(-1, ' ', false, Value::error_handler_t::replace));
+}
+
 std::string without_infinities(std::string_view text) {
   static constexpr std::array<std::string_view, 3> names = {"-Infinity", "Infinity", "NaN"};
   std::string out;
@@ -284,14 +290,16 @@ bool Object::flag(std::string_view key) const {
 
 bool Object::flag_or(std::string_view key, bool otherwise) const { return has(key) ? flag(key) : otherwise; }
 
-std::string Object::text(std::string_view key) const {
-  const Value& v = present(find(key), where_, key, a_text);
-  if (!v.is_string()) refuse(where_, in_quotes(key), &v, a_text);
-  return v.get<std::string>();
-}
+std::string Object::text(std::string_view key) const { return printable(raw_text(*this, key)); }
 
 std::string Object::text_or(std::string_view key, std::string_view otherwise) const {
   return has(key) ? text(key) : std::string(otherwise);
+}
+
+std::string raw_text(const Object& o, std::string_view key) {
+  const Value& v = present(o.find(key), o.where(), key, a_text);
+  if (!v.is_string()) refuse(o.where(), in_quotes(key), &v, a_text);
+  return v.get<std::string>();
 }
 
 Object Object::object(std::string_view key) const {
@@ -314,7 +322,7 @@ std::vector<std::string> Object::texts(std::string_view key) const {
   std::vector<std::string> out;
   for (const Value& v : list) {
     if (!v.is_string()) refuse(where_, fmt::format("{}[{}]", in_quotes(key), out.size()), &v, a_text);
-    out.push_back(v.get<std::string>());
+    out.push_back(printable(v.get_ref<const std::string&>()));
   }
   return out;
 }

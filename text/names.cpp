@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <tuple>
+
+#include "text/utf8.hpp"
 
 namespace llmcalc {
 
@@ -72,14 +75,29 @@ std::string spelling(std::string_view name) {
   return out;
 }
 
+namespace {
+
+/// Whether a character of UTF-8 is obeyed: C0, C1 and DEL; U+2028 and U+2029, which end lines and paragraphs; and the
+/// bidirectional controls of The Unicode Standard, 23.2, which let a text seem to be another one.
+bool is_obeyed(std::string_view c) {
+  constexpr std::array<std::string_view, 14> others{"\u061C", "\u200E", "\u200F", "\u2028", "\u2029",
+                                                    "\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
+                                                    "\u2066", "\u2067", "\u2068", "\u2069"};
+  const auto byte = static_cast<unsigned char>(c[0]);
+  if (c.size() == 1) return byte < 0x20 || byte == 0x7f;
+  if (byte == 0xC2) return static_cast<unsigned char>(c[1]) < 0xA0;
+  return std::find(others.begin(), others.end(), c) != others.end();
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool c1 =
-        c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;  // U+0080-U+009F
-    out += c < 0x20 || c == 0x7f || c1 ? '?' : text[i];
-    if (c1) ++i;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t n = model::character_length(text, at);
+    const std::string_view c = text.substr(at, std::max<std::size_t>(n, 1));
+    out += n == 0 || is_obeyed(c) ? "?" : c;
+    at += c.size();
   }
   return out;
 }

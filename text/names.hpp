@@ -17,7 +17,7 @@ std::string lower(std::string_view name);
 /// digit. "RTX 4090", "rtx4090" and "rtx-4090" are one; "llama-2-7b" and "llama-27b" are two.
 std::string spelling(std::string_view name);
 
-/// `text` without control characters, which a terminal would obey: '?' in place of each.
+/// `text` without what terminals and viewers obey (controls, line ends, bidi marks) or is no UTF-8: '?' for each.
 std::string printable(std::string_view text);
 
 /// `text` without control characters and, where it has more than `most` bytes, cut to that many with "..." at its end;

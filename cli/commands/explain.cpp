@@ -12,9 +12,11 @@
 #include "report/explain/layout.hpp"
 #include "report/explain/operators.hpp"
 #include "report/lines.hpp"
+#include "report/markdown_text.hpp"
 #include "report/serving.hpp"
 #include "report/software.hpp"
 #include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -159,9 +161,11 @@ int print_numbers(const Explanations& all, const Notes& notes, const Report& hea
     return 0;
   }
   const bool marked = screen.style == Style::markdown;
-  std::string out = marked ? "# " + head.title + "\n\n" : in_bold(head.title + "\n", screen) + "\n";
+  const std::string title = printable(head.title);
+  std::string out = marked ? "# " + markdown_text(title) + "\n\n" : in_bold(title + "\n", screen) + "\n";
   for (const explain::Explanation& e : all) out += marked ? markdown(e) : text(e, screen) + "\n";
-  for (const std::string& n : notes) out += marked ? "- " + n + "\n" : wrapped("note: ", n, screen.columns);
+  for (const std::string& n : notes)
+    out += marked ? "- " + markdown_text(n) + "\n" : wrapped("note: ", n, screen.columns);
   write_out(trimmed(out));
   return 0;
 }

@@ -101,6 +101,16 @@ TEST_CASE("a shortened text has no more bytes than asked, and no half letter", "
   CHECK(shortened("a\nb", 10) == "a?b");
 }
 
+TEST_CASE("what a terminal or a viewer would obey is a question mark in a printable text", "[names]") {
+  CHECK(printable("a\x1b]0;x\x07\r\n\x7f") == "a?]0;x????");
+  CHECK(printable("\xC2\x85\xC2\x9B \xC2\xA0") == "?? \xC2\xA0");  // C1, and a space that is none
+  CHECK(printable("a\u202Eb\u2066c\u2069\u200F\u061C") == "a?b?c???");
+  CHECK(printable("a\u2028b\u2029c") == "a?b?c");
+  CHECK(printable("a\xFF\xC3(\xED\xA0\x80") == "a??(???");  // no UTF-8: no letter, half of one, a surrogate
+  const std::string shown = "Gr\u00FC\u00DFe, \u65E5\u672C\u8A9E \U0001F468\u200D\U0001F469 \u2027\u202F\u2065\u206A";
+  CHECK(printable(shown) == shown);
+}
+
 TEST_CASE("a quoted text stays on one line and short", "[names]") {
   CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
   CHECK(in_quotes("\x1b[31m\xC2\x9B"
