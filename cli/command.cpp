@@ -148,6 +148,9 @@ int run_llmcalc(Args args) {
     return refuse(e.what());
   } catch (const std::bad_alloc&) {
     return refuse("there is not enough memory; close other programs, or give a smaller model, batch or length");
+  } catch (const std::exception& e) {  // a mistake of the program's, which should have been one of these
+    return refuse(
+        fmt::format("this is a mistake of llmcalc itself, {}; please report the command and its files", e.what()));
   }
 }
 

@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 void write_json(const std::string& path, const json::Value& value) {
-  const std::string text = value.dump(2) + "\n";
+  const std::string text = value.dump(2, ' ', false, json::Value::error_handler_t::replace) + "\n";
   WholeFile file(path);
   file.write(std::as_bytes(std::span(text)));
   file.finish();

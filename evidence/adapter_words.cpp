@@ -8,6 +8,7 @@
 
 #include "evidence/served_model.hpp"
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -39,7 +40,7 @@ std::optional<Count> rank_in(const std::string& text) {
   static const std::regex pattern("(?:\\brank|\\br|lora_rank\"?|lora)[ =:\"(-]*([0-9]{1,4})\\b");
   std::smatch found;
   if (!std::regex_search(text, found, pattern)) return std::nullopt;
-  const Count rank = std::stoll(found[1]);
+  const Count rank = leading_whole(found[1]);
   return rank > 0 ? std::optional(rank) : std::nullopt;
 }
 

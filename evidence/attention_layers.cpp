@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -22,7 +23,7 @@ struct TwoNumbers {
 TwoNumbers numbers_in(const std::string& text, const char* pattern) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(pattern))) return {};
-  const auto number = [&](std::size_t i) { return i < found.size() && found[i].matched ? std::stoll(found[i]) : 0; };
+  const auto number = [&](std::size_t i) { return i < found.size() && found[i].matched ? leading_whole(found[i]) : 0; };
   return {number(1), number(2)};
 }
 

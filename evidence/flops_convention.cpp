@@ -5,6 +5,7 @@
 
 #include "calc/parameters.hpp"
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -66,7 +67,7 @@ std::optional<double> only_peak(const std::string& text) {
   static const std::regex pattern("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?tf");
   std::sregex_iterator found(text.begin(), text.end(), pattern);
   if (found == std::sregex_iterator() || std::next(found) != std::sregex_iterator()) return std::nullopt;
-  return std::stod((*found)[1]);
+  return leading_real((*found)[1]);
 }
 
 /// "N=1.3B"
@@ -74,7 +75,7 @@ std::optional<double> stated_params(const std::string& text) {
   static const std::regex pattern("n ?= ?([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?([bm])\\b");
   std::smatch found;
   if (!std::regex_search(text, found, pattern)) return std::nullopt;
-  return std::stod(found[1]) * (found[2] == "b" ? 1e9 : 1e6);
+  return leading_real(found[1]) * (found[2] == "b" ? 1e9 : 1e6);
 }
 
 /// The sizes in the formulas, as doubles.

@@ -3,6 +3,8 @@
 #include <regex>
 #include <utility>
 
+#include "text/leading_number.hpp"
+
 namespace llmcalc {
 
 namespace {
@@ -118,7 +120,7 @@ const FormatName* format_named(const std::string& text) {
 std::optional<double> number_before(const std::string& text, const char* unit) {
   std::smatch found;
   const std::regex pattern(std::string("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?") + unit);
-  return std::regex_search(text, found, pattern) ? std::optional(std::stod(found[1])) : std::nullopt;
+  return std::regex_search(text, found, pattern) ? std::optional(leading_real(found[1])) : std::nullopt;
 }
 
 std::string with_usual_names(const std::string& said) {

@@ -5,6 +5,7 @@
 #include <regex>
 #include <vector>
 
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -66,8 +67,8 @@ std::optional<RateSaid> rate_by_number(const std::string& clause) {
   for (const std::regex& pattern : patterns) {
     std::smatch found;
     if (!std::regex_search(clause, found, pattern)) continue;
-    const auto bits = bits_of(std::stod(found[2]), found[3]);
-    if (bits) return RateSaid{*bits, found[1].matched ? std::stoll(found[1]) : 0};
+    const auto bits = bits_of(leading_real(found[2]), found[3]);
+    if (bits) return RateSaid{*bits, found[1].matched ? leading_whole(found[1]) : 0};
   }
   return std::nullopt;
 }
@@ -89,8 +90,8 @@ std::optional<RateSaid> rate_by_generation(const std::string& clause) {
   if (!std::regex_search(text, found, pattern) || (!found[1].matched && !found[3].matched)) return std::nullopt;
   const auto* generation = std::find_if(infiniband_kinds.begin(), infiniband_kinds.end(),
                                         [&](const InfiniBandKind& g) { return found[2] == g.name; });
-  const double gigabits = found[3].matched ? std::stod(found[3]) : generation->gigabits;
-  return RateSaid{gigabits * 1e9, found[1].matched ? std::stoll(found[1]) : 0};
+  const double gigabits = found[3].matched ? leading_real(found[3]) : generation->gigabits;
+  return RateSaid{gigabits * 1e9, found[1].matched ? leading_whole(found[1]) : 0};
 }
 
 /// The fastest adapter, and the fastest Ethernet of which a node has one.

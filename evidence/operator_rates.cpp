@@ -11,6 +11,7 @@
 #include "calc/roofline.hpp"
 #include "evidence/errors.hpp"
 #include "text/error.hpp"
+#include "text/leading_number.hpp"
 
 namespace llmcalc {
 namespace {
@@ -321,7 +322,7 @@ class Derivation {
   OperatorRates found_;
 };
 
-double four_digits(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+double four_digits(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
 /// A number as a hardware file has it.
 json::Value file_value(const DerivedNumber& n) {

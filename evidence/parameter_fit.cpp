@@ -3,8 +3,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <cmath>
+#include <future>
 #include <map>
-#include <thread>
 
 namespace llmcalc {
 
@@ -139,11 +139,11 @@ class Fitter {
       for (Eigen::Index i = 0; i < r.size(); ++i)
         if (all || depends_(i, k)) j(i, k) = (error(i, values) - r[i]) / by;
     };
-    std::thread other([&] {
+    std::future<void> other = std::async([&] {  // a thread, where the system starts one
       for (Eigen::Index k = 1; k < ranges_.size(); k += 2) column(k);
     });
     for (Eigen::Index k = 0; k < ranges_.size(); k += 2) column(k);
-    other.join();
+    other.get();
     return j;
   }
 

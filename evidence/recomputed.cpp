@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -20,7 +21,7 @@ bool has_part(const std::string& text, std::string_view part) { return text.find
 std::optional<std::pair<Count, Count>> numbers_of(const std::string& text, const char* pattern) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(pattern))) return std::nullopt;
-  const auto number = [&](std::size_t i) { return i < found.size() && found[i].matched ? std::stoll(found[i]) : 0; };
+  const auto number = [&](std::size_t i) { return i < found.size() && found[i].matched ? leading_whole(found[i]) : 0; };
   return std::pair<Count, Count>(number(1), number(2));
 }
 

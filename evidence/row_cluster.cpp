@@ -10,6 +10,7 @@
 #include "evidence/device_class.hpp"
 #include "evidence/network_rate.hpp"
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -41,7 +42,7 @@ Count in_each_node(Count devices, Count joined) {
 Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   static const std::regex domain("domain of ([0-9]{1,6})");
   std::smatch found;
-  if (std::regex_search(said.inside, found, domain)) return std::stoll(found[1]);
+  if (std::regex_search(said.inside, found, domain)) return leading_whole(found[1]);
   const std::string text = lower(said.inside);
   const bool torus = tells(text, "torus") || tells(text, "ici") || tells(text, "neuronlink");
   if (torus || !said.per_node) return std::max(preset_ranks, std::min(said.count, Count{8}));

@@ -6,6 +6,7 @@
 
 #include "calc/parameters.hpp"
 
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -80,7 +81,7 @@ bool is_of_prompts(FigureKind q) { return q == FigureKind::prefill_rate || q == 
 bool is_past_explosion(const std::string& notes, const InferenceRow& row) {
   static const std::regex pattern("ttft explodes beyond ~?([0-9]{1,9})");
   std::smatch found;
-  return std::regex_search(notes, found, pattern) && row.batch.batch.value_or(0) > std::stod(found[1]);
+  return std::regex_search(notes, found, pattern) && row.batch.batch.value_or(0) > leading_real(found[1]);
 }
 
 /// What a row's notes advise against.

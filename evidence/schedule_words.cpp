@@ -7,6 +7,7 @@
 
 #include "calc/pipeline/schedule.hpp"
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -63,7 +64,7 @@ std::optional<Count> chunks_told(const std::string& text) {
   static const std::regex pattern("(?:vpp?|virtual[a-z -]*|chunks)[ =:]*([0-9]{1,4})");
   std::smatch found;
   const std::string said = lower(text.substr(0, 200));
-  return std::regex_search(said, found, pattern) ? std::optional<Count>(std::stoll(found[1])) : std::nullopt;
+  return std::regex_search(said, found, pattern) ? std::optional<Count>(leading_whole(found[1])) : std::nullopt;
 }
 
 constexpr Count usual_chunks = 2;

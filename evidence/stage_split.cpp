@@ -10,6 +10,7 @@
 #include "calc/block.hpp"
 #include "calc/parameters.hpp"
 #include "calc/partition.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -54,7 +55,7 @@ std::vector<Count> listed_layers(const std::string& text) {
   static const std::regex number("[0-9]{1,6}");
   std::vector<Count> out;
   for (std::sregex_iterator i(text.begin(), text.end(), number), end; i != end; ++i)
-    out.push_back(std::stoll(i->str()));
+    out.push_back(leading_whole(i->str()));
   return out;
 }
 
@@ -157,7 +158,7 @@ std::vector<Count> chunks_of_layout(const std::string& text) {
     std::smatch found;
     for (int n = 0; n < 512 && plain.size() < 4096 && std::regex_search(plain, found, what); ++n) {
       std::string all;
-      const Count times = found[2].matched ? std::min<Count>(std::stoll(found[2]), 1024) : 1;
+      const Count times = found[2].matched ? std::min<Count>(leading_whole(found[2]), 1024) : 1;
       for (Count i = 0; i < times; ++i) all += found[1];
       plain = found.prefix().str() + all + found.suffix().str();
     }

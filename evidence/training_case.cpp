@@ -18,6 +18,7 @@
 #include "evidence/training_layout.hpp"
 #include "evidence/training_offload.hpp"
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -32,7 +33,7 @@ std::optional<Count> further_tokens(const TrainingRow& row) {
   if (said.empty()) return 0;
   if (said == "true") return 1;
   const bool number = said.size() <= 2 && said.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::optional<Count>(std::stoll(said)) : std::nullopt;
+  return number ? std::optional<Count>(leading_whole(said)) : std::nullopt;
 }
 
 /// Why the time of a row is not that of a step; empty: it is.

@@ -9,6 +9,7 @@
 #include "evidence/schedule_words.hpp"
 #include "evidence/stack.hpp"
 #include "evidence/words.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -22,7 +23,7 @@ std::optional<Count> first_number(const std::string& text) {
   static const std::regex digits("[0-9]{1,9}");
   std::smatch found;
   if (!std::regex_search(text, found, digits)) return std::nullopt;
-  return std::stoll(found[0]);
+  return leading_whole(found[0]);
 }
 
 /// The first positive of what is said and the quotient of what is there.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <regex>
 
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -42,7 +43,7 @@ bool add_part(Offload& all, const std::string& part) {
   if (!std::regex_match(part, found, shape)) return false;
   for (const OffloadWord& word : offload_words) {
     if (!std::regex_match(found[1].str(), std::regex(word.words))) continue;
-    all.*word.share = found[2].matched ? whole_ratio(std::stod(found[2])) : Ratio{1, 1};
+    all.*word.share = found[2].matched ? whole_ratio(leading_real(found[2])) : Ratio{1, 1};
     return true;
   }
   return false;

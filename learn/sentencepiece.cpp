@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "text/leading_number.hpp"
 #include "text/utf8.hpp"
 
 namespace llmcalc::model {
@@ -282,11 +283,16 @@ class ForeignPieces final : public Tokenizer {
  private:
   std::string body() const override { return model_; }
 
+  /// "<0x0A>", as the library has made sure.
+  static std::string byte_of(std::string piece) {
+    return {static_cast<char>(leading_whole(piece.erase(0, std::min<std::size_t>(piece.size(), 3)), 16))};
+  }
+
   std::string text_of(std::int32_t t) const {
     if (t < 0) throw InputError(fmt::format("token {} is not in the tokenizer's vocabulary of {}", t, vocabulary()));
     if (t >= vocabulary() || library_.IsUnknown(t) || library_.IsControl(t)) return {};
     const std::string& piece = library_.IdToPiece(t);
-    if (library_.IsByte(t)) return {static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16))};
+    if (library_.IsByte(t)) return byte_of(piece);
     std::string text;
     each_character(piece, [&](std::string_view c, bool) { text += c == space_mark ? " " : c; });
     return text;

@@ -5,6 +5,7 @@
 #include "calc/stored.hpp"
 #include "model/halves.hpp"
 #include "text/error.hpp"
+#include "text/leading_number.hpp"
 
 namespace llmcalc::model {
 
@@ -13,7 +14,7 @@ ParameterName::ParameterName(const std::string& whole) {
   std::string_view rest = whole;
   if (rest.starts_with(layers)) {
     const std::size_t end = rest.find('.', layers.size());
-    layer = std::stoll(std::string(rest.substr(layers.size(), end - layers.size())));
+    layer = leading_whole(std::string(rest.substr(layers.size(), end - layers.size())));
     rest.remove_prefix(end + 1);
   }
   op = rest.substr(0, rest.rfind('.'));

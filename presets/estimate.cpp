@@ -4,6 +4,7 @@
 
 #include "presets/builtin.hpp"
 #include "text/error.hpp"
+#include "text/leading_number.hpp"
 
 namespace llmcalc {
 
@@ -25,7 +26,7 @@ EstimateInterval read_interval(const json::Object& o) {
 }
 
 /// Rounded to the digits that a fit tells.
-double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+double rounded(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
 /// The value, and what a reader needs to judge it.
 json::Value parameter_json(const ParameterCard& card, double value) {

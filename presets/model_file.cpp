@@ -360,13 +360,16 @@ void put_arch(Value& v, const Arch& a) {
   if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 
+/// A value without others in it; of a path that is not UTF-8, what is.
+std::string scalar_text(const Value& v) { return v.dump(-1, ' ', false, Value::error_handler_t::replace); }
+
 /// JSON on one line, with a space after every comma and colon.
 std::string one_line(const Value& v) {
-  if (!v.is_structured()) return v.dump();
+  if (!v.is_structured()) return scalar_text(v);
   std::string out;
   for (const auto& [key, value] : v.items()) {
     out += out.empty() ? "" : ", ";
-    if (v.is_object()) out += Value(key).dump() + ": ";
+    if (v.is_object()) out += scalar_text(key) + ": ";
     out += one_line(value);
   }
   return v.is_object() ? "{" + out + "}" : "[" + out + "]";
@@ -394,7 +397,7 @@ Value model_file_json(const ModelCard& card) {
 std::string model_file_text(const Value& file) {
   std::string out;
   for (const auto& [key, value] : file.items())
-    out += fmt::format("{}\n  {}: {}", out.empty() ? "{" : ",", Value(key).dump(), one_line(value));
+    out += fmt::format("{}\n  {}: {}", out.empty() ? "{" : ",", scalar_text(key), one_line(value));
   return out + "\n}\n";
 }
 

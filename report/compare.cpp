@@ -11,6 +11,8 @@
 #include "report/explain/definition.hpp"
 #include "report/software.hpp"
 #include "text/error.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -58,8 +60,8 @@ Unit unit_of(const Definition& d) {
 
 std::string value_text(const Definition& d, double v) {
   const Unit unit = unit_of(d);
-  if (unit == Unit::bytes || unit == Unit::parameters || unit == Unit::tokens)
-    return human_text(Quantity(static_cast<Count>(std::llround(v))), unit);
+  const bool counts = unit == Unit::bytes || unit == Unit::parameters || unit == Unit::tokens;
+  if (counts && std::abs(v) < 0x1p63) return human_text(Quantity(static_cast<Count>(std::llround(v))), unit);
   return human_text(Quantity(v), unit == Unit::flops ? Unit::none : unit);
 }
 
@@ -103,68 +105,86 @@ std::string because(const Definition& whole, const json::Value& a, const json::V
 
 std::string by(double a, double b) { return a == 0 ? "" : fmt::format("{:+.1f} %", 100 * (b / a - 1)); }
 
+/// A part of a report, empty where there is none. Throws InputError where it is no object.
+json::Object part_of(const json::Object& report, std::string_view key) {
+  static const json::Value none = json::Value::object();
+  return report.has(key) ? report.object(key) : json::Object(none, report.where());
+}
+
 /// Keys of `inputs` in which two sides differ: "tp 8 and 4".
-std::string different_inputs(const json::Value& a, const json::Value& b) {
-  const json::Value none = json::Value::object();
-  const json::Value &in_a = a.contains("inputs") ? a["inputs"] : none,
-                    &in_b = b.contains("inputs") ? b["inputs"] : none;
-  const auto text = [](const json::Value& in, const std::string& key) {
-    if (!in.contains(key)) return std::string("none");
-    return in[key].is_string() ? in[key].get<std::string>() : in[key].dump();
+std::string different_inputs(const Side& a, const Side& b) {
+  const json::Object report_a(a.report, a.name), report_b(b.report, b.name);
+  const json::Object in_a = part_of(report_a, "inputs"), in_b = part_of(report_b, "inputs");
+  const auto text = [](const json::Object& in, const std::string& key) {
+    const json::Value* value = at(in.value(), key);
+    return value == nullptr ? std::string("none") : json::shown(*value);
   };
-  std::vector<std::string> keys;
-  for (const json::Value* in : {&in_a, &in_b})
-    for (const auto& [key, value] : in->items())
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  std::vector<std::string> keys = in_a.keys();
+  for (std::string& key : in_b.keys())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(std::move(key));
   std::string all;
   for (const std::string& key : keys)
     if (text(in_a, key) != text(in_b, key))
-      all += fmt::format("{}{} {} and {}", all.empty() ? "" : ", ", key, text(in_a, key), text(in_b, key));
+      all += fmt::format("{}{} {} and {}", all.empty() ? "" : ", ", printable(key), text(in_a, key), text(in_b, key));
   return all;
 }
 
-std::string subject(const json::Value& report) {
-  std::string s = report.contains("model") ? report["model"].value("name", "") : "";
-  if (report.contains("hardware")) s += " on " + report["hardware"].value("name", "");
-  return s;
+std::string subject(const Side& s) {
+  const json::Object report(s.report, s.name);
+  const std::string model = part_of(report, "model").text_or("name", "");
+  return model + (report.has("hardware") ? " on " + report.object("hardware").text_or("name", "") : "");
+}
+
+std::string command_of(const Side& s) {
+  if (s.report.is_object())
+    if (const json::Object report(s.report, s.name); report.has("command") && report.has("llmcalc"))
+      return report.text("command");
+  throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", s.name));
 }
 
 /// Whether a report is of a search for plans.
-bool is_search(const json::Value& report) { return report["command"] == "plan"; }
+bool is_search(const Side& s) { return command_of(s) == "plan"; }
+
+/// The best plan of a search. Throws InputError where it found none.
+json::Object best_plan(const Side& s) {
+  const json::Value* plans = at(s.report, "plans");
+  if (plans == nullptr || plans->empty())
+    throw InputError(fmt::format("{} has no plan to compare; search with more GPUs, or other options", s.name));
+  if (!plans->is_array())
+    throw InputError(fmt::format("{}, \"plans\": expected a list, got {}", s.name, in_quotes(json::shown(*plans))));
+  return json::Object(plans->front(), s.name + ", \"plans\"[0]");
+}
 
 /// Throws InputError where two searches have nothing to compare.
 void check_plans(const Side& first, const Side& s) {
-  for (const Side* side : {&first, &s})
-    if (!side->report.contains("plans") || side->report["plans"].empty())
-      throw InputError(fmt::format("{} has no plan to compare; search with more GPUs, or other options", side->name));
-  if (first.report["plans"][0].contains("step") != s.report["plans"][0].contains("step"))
+  if (best_plan(first).has("step") != best_plan(s).has("step"))
     throw InputError(
         fmt::format("{} and {} are plans of training and of serving; compare two of one kind", first.name, s.name));
 }
 
 /// A search as the report of its best plan: its sections, and its layout among the inputs. Others as they are.
-Side of_best_plan(Side s) {
-  if (!is_search(s.report)) return s;
-  const json::Value best = s.report["plans"][0];
-  for (const auto& [key, value] : best.items()) {
-    if (!value.is_object()) continue;
-    if (key == "inputs" || key == "layout")
-      s.report["inputs"].update(value);
-    else
-      s.report[key] = value;
-  }
-  return s;
+Side of_best_plan(const Side& s) {
+  if (!is_search(s)) return s;
+  const json::Object report(s.report, s.name), best = best_plan(s);
+  json::Value inputs = part_of(report, "inputs").value();
+  for (const char* key : {"inputs", "layout"}) inputs.update(part_of(best, key).value());
+  Side out = s;
+  for (const auto& [key, value] : best.value().items())
+    if (value.is_object()) out.report[key] = value;
+  out.report["inputs"] = std::move(inputs);
+  return out;
 }
 
+/// Throws InputError where a file is no report, two are of different commands, or a part that is read is no object.
 void check_sides(const std::vector<Side>& sides) {
+  const std::string first = command_of(sides[0]);
   for (const Side& s : sides) {
-    if (!s.report.is_object() || !s.report.contains("command") || !s.report.contains("llmcalc"))
-      throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", s.name));
-    const std::string mine = s.report["command"], first = sides[0].report["command"];
-    if (mine != first)
+    if (const std::string mine = command_of(s); mine != first)
       throw InputError(fmt::format("{} is of 'llmcalc {}' and {} of 'llmcalc {}'; compare reports of one command",
                                    sides[0].name, first, s.name, mine));
-    if (is_search(s.report)) check_plans(sides[0], s);
+    if (is_search(s)) check_plans(sides[0], s);
+    subject(s);
+    part_of(json::Object(s.report, s.name), "inputs");
   }
 }
 
@@ -281,10 +301,8 @@ Report compare(const std::vector<Side>& reports) {
            .rows = {}};
     add_differences(g, a, b);
     add_rescaled(r, g, a, b);
-    const std::string inputs = different_inputs(a.report, b.report);
-    const std::string who = subject(a.report) == subject(b.report)
-                                ? subject(a.report)
-                                : fmt::format("{} and {}", subject(a.report), subject(b.report));
+    const std::string inputs = different_inputs(a, b);
+    const std::string who = subject(a) == subject(b) ? subject(a) : fmt::format("{} and {}", subject(a), subject(b));
     if (const std::string answer = verdict_of(a, b); !answer.empty()) r.verdict.push_back({"", answer, false});
     r.verdict.push_back({"", fmt::format("{}: {}", who, inputs.empty() ? "the same options" : inputs), false});
     if (g.rows.empty()) r.verdict.push_back({"", fmt::format("{} equals {}", b.name, a.name), false});

@@ -364,10 +364,10 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
   }
   report.grids.push_back(left_out_of_plan(offers, left_out));
   report.grids.push_back(searched_offers(offers, q.stopped));
-  const json::Value& counts = report.grids.back().json;
-  report.notes.push_back(fmt::format("{} layouts: {} have room, {} keep the limits{}",
-                                     counts["candidates"].get<Count>(), counts["fit"].get<Count>(),
-                                     counts["serve"].get<Count>(), q.stopped ? "; stopped before the end" : ""));
+  const json::Object counts(report.grids.back().json, "the search");
+  report.notes.push_back(fmt::format("{} layouts: {} have room, {} keep the limits{}", counts.count("candidates"),
+                                     counts.count("fit"), counts.count("serve"),
+                                     q.stopped ? "; stopped before the end" : ""));
   if (!shown.empty()) add_formats(report, shown.front()->request);
   if (std::any_of(shown.begin(), shown.end(), [](const ServingOffer* o) { return o->run.share < 1; }))
     report.notes.push_back("of many engines 32 are simulated, with their share of the load");

@@ -14,6 +14,7 @@
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"
 #include "presets/hardware_file.hpp"
+#include "text/leading_number.hpp"
 
 namespace llmcalc::validate {
 namespace {
@@ -200,7 +201,7 @@ std::string processor_title(const std::string& name, int threads) {
 std::string rate_text(FlopsPerSecond r) { return fmt::format("{:.4g} GFLOP/s", r.value / 1e9); }
 
 /// To four digits.
-double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+double rounded(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
 std::vector<double> sorted(const std::vector<MatmulRate>& all) {
   std::vector<double> rates;

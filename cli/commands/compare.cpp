@@ -79,10 +79,10 @@ std::vector<std::string> replaced(std::vector<std::string> words, std::vector<st
 /// they differ in what --vs says. An engine depends on the device, and each side has its own.
 std::vector<std::string> with_software_of(const Side& first, std::vector<std::string> words) {
   const auto says = [&](const char* flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
-  const json::Value& inputs = first.report["inputs"];
-  if (!inputs.contains("software") || says("--software") || says("--efficiency") || says("--memory-efficiency"))
-    return words;
-  const std::string name = inputs["software"].get<std::string>();
+  const json::Object report(first.report, first.name);
+  if (!report.has("inputs") || says("--software") || says("--efficiency") || says("--memory-efficiency")) return words;
+  const std::string name = report.object("inputs").text_or("software", "");
+  if (name.empty()) return words;
   if (load_software(name).training) words.insert(words.end(), {"--software", name});
   return words;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -71,9 +72,9 @@ SearchResult search_on_all_cores(const Space& space, const std::string& what, Un
   std::atomic<bool> enough = false;
   std::vector<SearchResult> parts(threads);
   SearchProgress progress(threads, what, line);
-  std::vector<std::jthread> running;
-  for (std::size_t i = 0; i < threads; ++i)
-    running.emplace_back([&, i] {
+  std::vector<std::future<void>> running;
+  for (std::size_t i = 0; i < threads; ++i)  // a part for which the system starts no thread waits for the others
+    running.push_back(std::async(std::launch::async | std::launch::deferred, [&, i] {
       const Watch watch{.stop = [&] { return stop.load() || enough.load() || (limit && progress.seconds() > *limit); },
                         .progress =
                             [&, i](double done, const Found* best) {
@@ -81,8 +82,8 @@ SearchResult search_on_all_cores(const Space& space, const std::string& what, Un
                               progress.show(i, done, best);
                             }};
       parts[i] = search(space, {static_cast<Count>(i), static_cast<Count>(threads)}, watch);
-    });
-  running.clear();
+    }));
+  for (std::future<void>& part : running) part.get();
   return merge(space, parts);
 }
 

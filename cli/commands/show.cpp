@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -10,6 +9,7 @@
 #include "presets/header/checkpoint.hpp"
 #include "report/checkpoint_report.hpp"
 #include "text/error.hpp"
+#include "text/file_exists.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -18,7 +18,7 @@ namespace {
 
 template <typename Presets>
 [[noreturn]] void refuse_name(const std::string& name, const Presets& all) {
-  if (std::filesystem::exists(name))
+  if (file_exists(name))
     throw InputError(
         fmt::format("{} holds no checkpoint; 'llmcalc params' and 'import' read a model's JSON file", in_quotes(name)));
   std::vector<std::string> known;

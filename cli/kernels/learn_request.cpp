@@ -9,6 +9,7 @@
 #include "model/machine_memory.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
+#include "text/file_exists.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
 #include "text/utf8.hpp"
@@ -50,8 +51,9 @@ std::string usual_out(const std::string& text) {
 
 /// Throws InputError if --out is a file of another kind, or in a folder that cannot be written to.
 void check_checkpoint_out(const std::string& out) {
-  if (std::filesystem::exists(out)) {
-    if (std::filesystem::is_directory(out))
+  if (file_exists(out)) {
+    std::error_code failed;
+    if (std::filesystem::is_directory(out, failed))
       throw InputError(fmt::format("--out '{}' is a folder; give the name of a file", out));
     try {
       const model::SafetensorsFile file(out);
@@ -139,7 +141,7 @@ void settle_resumed(const Arguments& a, LearnRequest& r) {
        {"--model", "--batch", "--seq", "--rate", "--vocabulary", "--tokenizer", "--precision", "--seed"})
     if (a.has(flag))
       throw InputError(fmt::format("--resume continues with the settings of '{}'; leave {} out", r.out, flag));
-  if (!std::filesystem::exists(r.out))
+  if (!file_exists(r.out))
     throw InputError(fmt::format("there is no '{}' to resume from; leave --resume out, or name it with --out", r.out));
   r.resumed = std::make_unique<model::Checkpoint>(r.out);
   if (!r.resumed->can_resume())

@@ -10,6 +10,7 @@
 
 #include "presets/header/checkpoint.hpp"
 #include "presets/header/gguf.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 #include "text/safetensors_header.hpp"
 
@@ -86,7 +87,8 @@ std::optional<Part> part(const fs::path& file) {
   const std::string name = file.filename().string();
   std::smatch m;
   if (name.size() > 4096 || !std::regex_match(name, m, pattern)) return std::nullopt;
-  return Part{m[1], m[4], std::stoul(m[2]), std::stoul(m[3])};
+  const auto number = [&](std::size_t i) { return static_cast<std::size_t>(leading_whole(m[i])); };
+  return Part{m[1], m[4], number(2), number(3)};
 }
 
 /// All parts that the name of one announces; the file alone where it is none. Throws InputError for a missing one.
@@ -186,8 +188,9 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
 std::vector<fs::path> weights_in(const fs::path& folder) {
   std::vector<fs::path> all;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    const fs::path& file = entry.path();
+  fs::directory_iterator next(folder, failed);
+  for (; !failed && next != fs::directory_iterator(); next.increment(failed)) {
+    const fs::path& file = next->path();
     const auto p = part(file);
     if (ends(file, index_ending) || (p && p->number == 1) ||
         (!p && (ends(file, ".gguf") || ends(file, ".safetensors"))))

@@ -88,7 +88,7 @@ std::string GgufReader::text(std::uint64_t most, const char* what) {
   require(n);
   std::string out(n, '\0');
   take(std::as_writable_bytes(std::span(out)));
-  return out;
+  return printable(out);
 }
 
 json::Value GgufReader::scalar(std::uint32_t type, const std::string& key) {
@@ -158,7 +158,7 @@ std::optional<json::Value> GgufReader::value(const std::string& key) {
   require(n);
   std::string out(n, '\0');
   take(std::as_writable_bytes(std::span(out)));
-  return out;
+  return printable(out);
 }
 
 }  // namespace llmcalc

@@ -41,7 +41,7 @@ class GgufReader {
   Count count(const char* what);
   /// The next length as the number of `what`; refused past `most` or where the file has no room for them.
   std::uint64_t counted(const char* what, std::uint64_t most);
-  /// The next text of at most `most` bytes.
+  /// The next text of at most `most` bytes, printable().
   std::string text(std::uint64_t most, const char* what);
   /// The next value with its type: a number, a flag, a text or a list of numbers; nothing of what is passed over.
   std::optional<json::Value> value(const std::string& key);

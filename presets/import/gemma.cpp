@@ -1,4 +1,5 @@
 #include "presets/import/families.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc::import {
@@ -102,7 +103,7 @@ LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first,
 Count full_layer_number(const Config& c, const std::string& name) {
   if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
     c.refuse("expected numbers of layers, got " + in_quotes(name));
-  return std::stol(name);
+  return leading_whole(name);
 }
 
 /// What per_layer_config says of the full layers, which transformers 5 writes by layer: {"5": {"head_dim": 512}}.

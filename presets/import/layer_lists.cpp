@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc::import {
@@ -49,7 +50,7 @@ std::vector<Count> numbers_in(const Config& c, std::string_view key, const std::
         word.find_first_not_of(' ') == std::string::npos)
       c.refuse(
           fmt::format("\"{}\": expected numbers of layers with commas between them, got {}", key, in_quotes(word)));
-    all.push_back(std::stol(word));
+    all.push_back(leading_whole(word));
     from = end + 1;
   }
   return all;

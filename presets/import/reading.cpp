@@ -73,7 +73,8 @@ std::string resized(std::string pattern, std::size_t size) {
 /// long.
 Value with_count(const Value& object, const std::string& key, Count n) {
   Value changed = object;
-  const Count old = object[key].get<Count>();
+  const Value& said = object.at(key);
+  const Count old = said.is_number_integer() ? said.get<Count>() : 0;
   changed[key] = n;
   for (auto& [name, v] : changed.items())
     if (v.is_array() && old > 1 && static_cast<Count>(v.size()) == old)
