@@ -92,7 +92,7 @@ Arch bailing_hybrid(const Config& c, const Defaults& d) {
   full.layers = others(a.linear_layers, a.layers);
   set_mixer(a, full);
   if (a.mtp.modules > 0) a.mtp.mixer_of = full.layers.last();
-  c.ignore({"qk_head_dim", "rope_interleave"});
+  c.ignore({"rope_interleave"});
   return a;
 }
 

@@ -66,6 +66,14 @@ void Config::ignore(Keys keys) const {
   for (const std::string_view key : keys) object_.find(key);
 }
 
+void Config::require_equal(std::string_view one, Count n, std::string_view other, Count m) const {
+  if (n != m) refuse(fmt::format("{} is {} and {} is {}, but both mean the same; correct one", one, n, other, m));
+}
+
+void Config::require_repeated(std::string_view key, std::string_view other, Count size) const {
+  if (has(key)) require_equal(fmt::format("\"{}\"", key), object_.count(key), other, size);
+}
+
 void Config::refuse(const std::string& sentence) const { throw InputError(where() + ": " + sentence); }
 
 std::string named_class(const Config& c) {

@@ -80,6 +80,10 @@ class Config {
   std::vector<std::string> unread() const;
   /// Those of them whose names hint at parameters.
   std::vector<std::string> suspicious() const;
+  /// Refuses two ways of stating one size that differ; `one` and `other` are what the config calls them.
+  void require_equal(std::string_view one, Count n, std::string_view other, Count m) const;
+  /// The same of `key`, where it is there, and a size that follows from other keys.
+  void require_repeated(std::string_view key, std::string_view other, Count size) const;
   /// Throws InputError: "<where>: <sentence>".
   [[noreturn]] void refuse(const std::string& sentence) const;
 

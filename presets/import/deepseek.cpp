@@ -13,6 +13,8 @@ void latent_attention(const Config& c, Arch& a, const Latent& d) {
               .v_dim = c.size("v_head_dim", d.v_dim)};
   a.kv_heads = a.heads;
   a.head_dim = add(a.latent.nope_dim, a.latent.rope_dim);
+  for (const char* width : {"qk_head_dim", "q_head_dim"})
+    c.require_repeated(width, "\"qk_nope_head_dim\" + \"qk_rope_head_dim\"", a.head_dim);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
 }
 
@@ -88,7 +90,7 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
 Arch sarvam_mla(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
-  c.ignore({"q_head_dim", "moe_router_enable_expert_bias", "use_qk_norm"});
+  c.ignore({"moe_router_enable_expert_bias", "use_qk_norm"});
   deepseek_experts(c, a,
                    {.routed = 128,
                     .shared = c.count("num_shared_experts", 1),
@@ -260,14 +262,21 @@ Recurrent kimi_delta(const Config& linear, const char* heads_key, const char* wi
           .chunk = 64};
 }
 
+/// The sizes of an object that the config has, too.
+void check_repeated(const Config& c, const Recurrent& r) {
+  c.require_repeated("linear_num_heads", "\"num_heads\" of \"linear_attn_config\"", r.heads);
+  c.require_repeated("linear_head_dim", "\"head_dim\" of \"linear_attn_config\"", r.head_dim);
+  c.require_repeated("linear_conv_kernel_dim", "\"short_conv_kernel_size\" of \"linear_attn_config\"", r.taps);
+}
+
 void kimi_mixers(const Config& c, Arch& a) {
   const bool hub = c.has("linear_attn_config");
-  if (hub) c.ignore({"linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim"});  // the object comes first
   const Config linear = hub ? c.object("linear_attn_config") : c;
   LayerMixer kda;
   kda.attention = AttentionKind::none;
   kda.recurrent = hub ? kimi_delta(linear, "num_heads", "head_dim", "short_conv_kernel_size")
                       : kimi_delta(c, "linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim");
+  if (hub) check_repeated(c, kda.recurrent);
   kda.layers = kda_layers(c, linear, a);
   set_mixer(a, kda);
 }
@@ -284,7 +293,7 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
   if (c.flag("mla_use_nope", false)) a.position = Position::none;
   if (c.flag("mla_use_output_gate", false)) a.attention_gate = AttentionGate::per_channel;
   a.residual_block = c.count("attn_res_block_size", 0);
-  c.ignore({"head_dim", "qk_head_dim", "num_expert_group", "moe_layer_freq", "moe_router_activation_func"});
+  c.ignore({"head_dim", "num_expert_group", "moe_layer_freq", "moe_router_activation_func"});
   kimi_mixers(c, a);
   const Count shared = c.count({"n_shared_experts", "num_shared_experts"}, 1);
   const Count expert = c.size("moe_intermediate_size", 1024);

@@ -20,6 +20,9 @@ Arch falcon(const Config& c, const Defaults& d) {
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("bias", false);
   a.mlp = MlpKind::plain;
   a.mlp_width = c.size("ffn_hidden_size", mul(4, a.hidden));
+  if (c.has("ff_factor"))
+    c.require_equal("\"ff_factor\" x \"hidden_size\"", mul(c.size("ff_factor", 4), a.hidden),
+                    "the MLP's width (\"ffn_hidden_size\")", a.mlp_width);
   a.activation = activation(c, {"activation"}, "gelu");
   a.norm = NormKind::layer_norm;
   a.position = c.flag("alibi", false) ? Position::alibi : Position::rope;

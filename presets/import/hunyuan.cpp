@@ -6,12 +6,18 @@ namespace llmcalc::import {
 
 namespace {
 
+/// Hunyuan's own code calls the width of a head otherwise than hf does.
+void check_head_width(const Config& c, const Arch& a) {
+  c.require_repeated("attention_head_dim", "the width of a head (\"head_dim\")", a.head_dim);
+}
+
 /// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
 /// q, k, v and o; none in the MLP.
 Arch hunyuan(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_qk_norm", "mlp_bias", "norm_type", "num_experts", "num_shared_expert", "moe_topk", "kv_lora_rank",
-            "q_lora_rank"});
+            "q_lora_rank", "qk_norm"});
+  check_head_width(c, a);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
   return a;
@@ -49,6 +55,7 @@ void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
 /// others read. They norm the keys by themselves, under weights of their own: here factors of the queries, which give
 /// the same scores, since these norms come behind the rotation.
 void share_between_layers(const Config& c, Arch& a) {
+  c.ignore({"cla_share_factor"});
   if (!c.flag("use_cla", false)) return;
   LayerMixer sharing;
   static_cast<Mixer&>(sharing) = a;
@@ -82,6 +89,7 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = c.flag("use_qk_norm", false) ? QkNorm::per_head : QkNorm::none;
   c.ignore({"norm_type", "kv_lora_rank", "q_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim"});
+  check_head_width(c, a);
   const bool mixed = c.flag("use_mixed_mlp_moe", false);
   if (same_in_all_layers(c, a, "num_experts", 1) > 1)
     set_hunyuan_experts(c, a, mixed ? same_in_all_layers(c, a, "num_shared_expert", 1) : 0);

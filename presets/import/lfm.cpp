@@ -36,7 +36,9 @@ Arch lfm2_layers(const Config& c, const Defaults& d) {
 /// config states, times block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of.
 Arch lfm2(const Config& c, const Defaults& d) {
   Arch a = lfm2_layers(c, d);
-  c.ignore({"block_mlp_init_scale", "block_norm_eps", "num_heads"});
+  c.ignore({"block_mlp_init_scale", "block_norm_eps", "block_use_swiglu", "num_heads", "use_pos_enc"});
+  for (const char* width : {"block_dim", "conv_dim", "conv_dim_out"})
+    c.require_repeated(width, "\"hidden_size\"", a.hidden);
   const Count width = c.size({"block_ff_dim", "intermediate_size"}, d.mlp), step = c.size("block_multiple_of", 256);
   const bool adjusted = c.flag("block_auto_adjust_ff_dim", true);
   const double factor = c.number("block_ffn_dim_multiplier", 1);

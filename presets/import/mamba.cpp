@@ -73,11 +73,12 @@ Arch mamba2(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
   require_words(c, "layer_types", {"linear_attention"});
-  c.ignore({"rms_norm", "intermediate_size", "norm_before_gate", "time_step_rank"});
+  c.ignore({"rms_norm", "norm_before_gate", "time_step_rank"});
   a.attention = AttentionKind::none;
   a.recurrent = plain_mamba2(c, {.heads = "num_heads", .head_dim = "head_dim", .state = "state_size", .chunk = 256});
   if (a.recurrent.width() != mul(c.size("expand", 2), a.hidden))
     c.refuse("\"num_heads\" x \"head_dim\" must be \"expand\" x \"hidden_size\"; they are the same channels");
+  c.require_repeated("intermediate_size", "\"num_heads\" x \"head_dim\"", a.recurrent.width());
   a.norm = NormKind::rms_norm;
   a.mlp = MlpKind::gated;
   a.activation = activation(c, {"hidden_act"}, "silu");
@@ -98,14 +99,25 @@ Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   return all / heads;
 }
 
+/// All channels are stated twice: by the heads and their width, and by mamba_d_ssm or, where the class has no such key
+/// or it is null, mamba_expand x hidden. The classes refuse two that differ.
+void check_channels(const Config& c, Count hidden, Count width, Count inner) {
+  constexpr std::string_view heads = "\"mamba_n_heads\" x \"mamba_d_head\"";
+  c.require_repeated("mamba_d_ssm", heads, width);
+  const bool expanded = c.has("mamba_expand") && (inner == 0 || c.is_null("mamba_d_ssm"));
+  if (expanded)
+    c.require_equal("\"mamba_expand\" x \"hidden_size\"", mul(c.size("mamba_expand", 2), hidden), heads, width);
+}
+
 /// Keys of hf granitemoehybrid, falcon_h1 and bamba. `inner`: the class's default of mamba_d_ssm; 0: it has no such
 /// key.
 Recurrent mamba2_mixer(const Config& c, Count hidden, bool norm, Count inner = 0) {
   refuse_bias(c, {"mamba_proj_bias"});
-  const Count heads = c.size("mamba_n_heads", 128);
+  const Count heads = c.size("mamba_n_heads", 128), width = head_width(c, hidden, heads, inner);
+  check_channels(c, hidden, mul(heads, width), inner);
   return {.kind = RecurrentKind::mamba2,
           .heads = heads,
-          .head_dim = head_width(c, hidden, heads, inner),
+          .head_dim = width,
           .key_heads = c.size("mamba_n_groups", 1),
           .key_dim = c.size("mamba_d_state", 256),
           .taps = c.size("mamba_d_conv", 4),
@@ -232,7 +244,7 @@ Arch bamba(const Config& c, const Defaults& d) {
 /// RMSNorm in the mixer only under mamba_rms_norm. mamba_d_ssm is heads x their width. Untied by default.
 Arch falcon_h1(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  c.ignore({"mamba_expand", "mamba_d_ssm", "mamba_use_mlp", "mamba_norm_before_gate", "attn_layer_indices"});
+  c.ignore({"mamba_expand", "mamba_use_mlp", "mamba_norm_before_gate", "attn_layer_indices"});
   refuse_bias(c, {"projectors_bias"});
   require_words(c, "layer_types", {"hybrid"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

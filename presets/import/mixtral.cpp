@@ -143,6 +143,7 @@ Arch gpt_oss(const Config& c, const Defaults& d) {
   set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(even));
   Moe m = mixture(c, a, 128, 4);
   m.router_bias = m.expert_bias = true;
+  c.require_repeated("experts_per_token", "\"num_experts_per_tok\"", m.top_k);
   set_experts(a, m);
   return a;
 }

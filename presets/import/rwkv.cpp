@@ -18,7 +18,7 @@ Count rank(const Config& c, std::string_view key, Count otherwise, double factor
 Recurrent time_mix(const Config& c, Count hidden) {
   const Count given = c.is_null("head_dim") ? 0 : c.size("head_dim", c.has("num_heads") ? 0 : 64);
   const Count heads = given > 0 ? hidden / given : c.size("num_heads", 1), width = given > 0 ? given : hidden / heads;
-  c.ignore({"num_heads"});
+  c.require_repeated("num_heads", "\"hidden_size\" / \"head_dim\"", heads);
   if (mul(heads, width) != hidden)
     c.refuse("\"hidden_size\" " + std::to_string(hidden) +
              " is no multiple of the width of a head; give another head_dim");
