@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "presets/unknown_keys.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/narrowed.hpp"
 #include "report/offload.hpp"
@@ -256,8 +257,7 @@ std::vector<std::string> notes(const Request& r) {
     n.push_back(
         "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "
         "out whole matrices, tensor-parallel ranks repeat each other's");
-  for (const std::string& key : r.model.unknown_keys)
-    n.push_back(fmt::format("{} in {} is not understood and was not counted", in_quotes(key), r.model.source));
+  if (std::string note = unknown_keys_note(r.model); !note.empty()) n.push_back(std::move(note));
   if (r.hardware) {
     const Cluster& c = r.hardware->cluster;
     const Count together = ranks(r.layout, Group::tensor);

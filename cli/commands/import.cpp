@@ -9,6 +9,7 @@
 #include "presets/import/reading.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
+#include "presets/unknown_keys.hpp"
 #include "report/lines.hpp"
 #include "text/names.hpp"
 
@@ -41,8 +42,7 @@ int run_import(const Arguments& arguments) {
   const ModelCard card = load_model(path);
   if (verbose) say_readings(config_document(path));
   for (const std::string& caveat : card.caveats) say("llmcalc: note: " + caveat);
-  for (const std::string& key : card.unknown_keys)
-    say(fmt::format("llmcalc: warning: {} in {} is not understood and was not counted", in_quotes(key), card.source));
+  if (const std::string note = unknown_keys_note(card); !note.empty()) say("llmcalc: warning: " + note);
   write_out(model_file_text(model_file_json(card)));
   return 0;
 }

@@ -13,6 +13,8 @@ Arch cohere(const Config& c, const Defaults& d) {
   a.norm = NormKind::layer_norm_no_bias;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::each_head;
+  c.ignore({"order_of_interleaved_layers", "position_embedding_type", "use_embedding_sharing", "use_gated_activation",
+            "use_parallel_block"});
   return a;
 }
 

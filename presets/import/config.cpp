@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "presets/import/harmless_keys.hpp"
+
 namespace llmcalc::import {
 
 bool Config::is_null(std::string_view key) const {
@@ -81,64 +83,6 @@ std::string named_class(const Config& c) {
   return named.empty() ? "" : named.front();
 }
 
-namespace {
-
-/// Keys whose names sound like parameters and which, in every family, are not.
-constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
-                                 std::string_view{"rms_norm_epsilon"},
-                                 std::string_view{"layer_norm_eps"},
-                                 std::string_view{"layer_norm_epsilon"},
-                                 std::string_view{"layernorm_epsilon"},
-                                 std::string_view{"norm_epsilon"},
-                                 std::string_view{"norm_eps"},
-                                 std::string_view{"norm_topk_prob"},
-                                 std::string_view{"moe_renormalize"},
-                                 std::string_view{"rmsnorm_eps"},
-                                 std::string_view{"moe_loss_weight"},
-                                 std::string_view{"moe_jitter_eps"},
-                                 std::string_view{"moe_normalize_expert_weights"},
-                                 std::string_view{"alibi_bias_max"},
-                                 std::string_view{"experts_per_token"},
-                                 std::string_view{"experts_implementation"},
-                                 std::string_view{"ep_size"},
-                                 std::string_view{"moe_router_dtype"},
-                                 std::string_view{"moe_router_jitter_noise"},
-                                 std::string_view{"moe_router_load_balancing_type"},
-                                 std::string_view{"moe_norm_min"},
-                                 std::string_view{"moe_capacity"},
-                                 std::string_view{"moe_aux_loss_coeff"},
-                                 std::string_view{"expert_capacity"},
-                                 std::string_view{"expert_capacity_factor"},
-                                 std::string_view{"is_moe"},
-                                 std::string_view{"norm_head"},
-                                 std::string_view{"pooler_num_attention_heads"},
-                                 std::string_view{"moe_router_aux_loss_coef"},
-                                 std::string_view{"normalize_attention_scores"},
-                                 std::string_view{"router_z_loss_coef"}};
-
-/// Words of keys about parameters, and of keys about layers that are not all alike.
-constexpr auto hints = std::to_array<std::string_view>(
-    {"expert", "rank", "lora", "bias", "norm", "moe", "kv_shared", "output_gate", "per_layer_input", "cross_attention",
-     "index_topk", "index_n_heads", "hc_mult", "block_configs", "pruned_heads", "attention_heads", "compress_rate",
-     "attention_sink"});
-
-/// Layers of a kind that a family without "layer_types" does not have.
-bool names_other_layers(std::string_view key, const json::Value& v) {
-  return key == "layer_types" && v.is_array() && std::any_of(v.begin(), v.end(), [](const json::Value& one) {
-           return one != "full_attention" && one != "sliding_attention" && one != "attention";
-         });
-}
-
-bool sounds_like_parameters(std::string_view key) {
-  if (is_harmless(key)) return false;
-  return std::any_of(hints.begin(), hints.end(),
-                     [&](std::string_view hint) { return key.find(hint) != std::string_view::npos; });
-}
-
-}  // namespace
-
-bool is_harmless(std::string_view key) { return std::find(harmless.begin(), harmless.end(), key) != harmless.end(); }
-
 bool says_nothing(const json::Value& v) {
   return v.is_null() || v == false || (v.is_number() && v == 0) || ((v.is_structured() || v.is_string()) && v.empty());
 }
@@ -150,21 +94,20 @@ std::vector<Config::Unread> Config::unread_values() const {
   for (const auto& [key, v] : value().get_ref<const json::Value::object_t&>()) {
     if (next == names.end() || *next != key) continue;
     ++next;
-    if (!says_nothing(v)) out.push_back({key, v});
+    if (!says_nothing(v)) out.push_back({key, &v});
   }
   return out;
 }
 
 std::vector<std::string> Config::unread() const {
   std::vector<std::string> out;
-  for (const Unread& u : unread_values()) out.push_back(u.key);
+  for (const Unread& u : unread_values()) out.emplace_back(u.key);
   return out;
 }
 
-std::vector<std::string> Config::suspicious() const {
-  std::vector<std::string> out;
-  for (const Unread& u : unread_values())
-    if (sounds_like_parameters(u.key) || names_other_layers(u.key, u.value)) out.push_back(u.key);
+std::vector<Config::Unread> Config::unknown() const {
+  std::vector<Unread> out = unread_values();
+  std::erase_if(out, [](const Unread& u) { return !harmless_reason(u.key, *u.value).empty(); });
   return out;
 }
 

@@ -72,14 +72,14 @@ class Config {
   /// Takes back defaults that a list in the config stands in for.
   void forget(Keys keys) const;
   struct Unread {
-    const std::string& key;
-    const json::Value& value;
+    std::string_view key;
+    const json::Value* value;
   };
   /// Keys that no reader asked for, with their values, but for values of null, false, 0 or nothing; and the keys alone.
   std::vector<Unread> unread_values() const;
   std::vector<std::string> unread() const;
-  /// Those of them whose names hint at parameters.
-  std::vector<std::string> suspicious() const;
+  /// Those of them that may change a size (harmless_keys.hpp).
+  std::vector<Unread> unknown() const;
   /// Refuses two ways of stating one size that differ; `one` and `other` are what the config calls them.
   void require_equal(std::string_view one, Count n, std::string_view other, Count m) const;
   /// The same of `key`, where it is there, and a size that follows from other keys.
@@ -102,9 +102,6 @@ class Config {
 
 /// The class that "architectures" names first; nothing where it names none.
 std::string named_class(const Config& c);
-
-/// Whether a key is known to have no size in any family, though its name sounds like parameters.
-bool is_harmless(std::string_view key);
 
 /// Whether a value changes nothing in any key: null, false, 0 or empty.
 bool says_nothing(const json::Value& v);

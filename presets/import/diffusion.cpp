@@ -58,7 +58,8 @@ Arch llada(const Config& c, const Defaults& d) {
   a.activation = activation(c, {"activation_type", "hidden_act"}, "silu");
   a.qkv_bias = c.flag("include_qkv_bias", false);
   a.tied_head = c.flag("weight_tying", a.tied_head);
-  c.ignore({"layer_norm_with_affine", "attention_layer_norm_with_affine", "bias_for_layer_norm"});
+  c.ignore({"layer_norm_with_affine", "attention_layer_norm_with_affine", "bias_for_layer_norm", "block_group_size",
+            "mlp_ratio", "precision", "rope"});
   see_both_ways(c, a);
   return a;
 }

@@ -270,7 +270,6 @@ ModelCard import_text(const Config& c) {
   if (std::string note = import::foreign_class(c); !note.empty()) card.caveats.push_back(std::move(note));
   card.renumbered = layers_left_out(c, card.arch) > 0;
   take_class(card, c);
-  card.unknown_keys = c.suspicious();
   return card;
 }
 
@@ -300,6 +299,31 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
+/// Whether an object in the config says the same, the text model's or a tower's: older readers of composite configs
+/// look for sizes at their top.
+bool repeats_part(const Config& whole, const Config::Unread& u) {
+  const auto& parts = whole.value();
+  return std::any_of(parts.begin(), parts.end(), [&](const json::Value& part) {
+    return part.is_object() && part.contains(u.key) && part[std::string(u.key)] == *u.value;
+  });
+}
+
+/// The keys of a composite config beside its text model and its towers that are not understood.
+void add_unknown_around(const Config& whole, const std::string& path, std::vector<std::string>& out) {
+  whole.ignore({"text_config", "vision_config", "audio_config"});
+  for (const Config::Unread& u : whole.unknown())
+    if (!repeats_part(whole, u)) out.push_back(path + std::string(u.key));
+  if (whole.has("thinker_config")) add_unknown_around(whole.object("thinker_config"), "thinker_config.", out);
+}
+
+/// The keys of all parts that are not understood: `said` of the quantisation block and the towers, which come last.
+void take_unknown(ModelCard& card, const Config& whole, const Config& text) {
+  std::vector<std::string> all;
+  for (const Config::Unread& u : text.unknown()) all.emplace_back(u.key);
+  if (&whole != &text) add_unknown_around(whole, "", all);
+  card.unknown_keys.insert(card.unknown_keys.begin(), all.begin(), all.end());
+}
+
 /// The keys of both that nothing asked for.
 void take_unread(ModelCard& card, const Config& whole, const Config& text) {
   card.unread_keys = whole.unread();
@@ -314,6 +338,7 @@ void take_parts(ModelCard& card, const Config& whole, const Config& text) {
   card = import_text(text);
   take_weights(card, whole, text);
   take_towers(card, whole, text);
+  take_unknown(card, whole, text);
   take_unread(card, whole, text);
 }
 

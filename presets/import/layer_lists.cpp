@@ -197,7 +197,7 @@ bool tells_layers_apart(const Arch& a, const std::string& key, const json::Value
 
 void refuse_unread_lists(const Config& c, const Arch& a) {
   for (const auto& [key, value] : c.unread_values())
-    if (tells_layers_apart(a, key, value))
+    if (tells_layers_apart(a, std::string(key), *value))
       c.refuse(fmt::format(
           "{} tells layers apart, and model_type {} is known without it; give the config.json that the model "
           "was published with, or write an llmcalc model file",

@@ -208,7 +208,7 @@ Arch exaone4(const Config& c, const Defaults& d) {
   a.qk_norm = QkNorm::per_head;
   const Count window = c.has("sliding_window") ? c.count("sliding_window", 0) : 0;
   const auto typed = layers_of_type(c, a, "sliding_attention");
-  c.ignore({"mtp_loss_scaling_factor", "mtp_share_layers"});
+  c.ignore({"mtp_loss_scaling_factor", "mtp_share_layers", "sliding_window_pattern"});  // layer_types comes first
   if (window > 0) set_reach(a, {window}, typed ? *typed : local_layers(c, a.layers));
   return a;
 }
@@ -239,6 +239,7 @@ Arch exaone_moe(const Config& c, const Defaults& d) {
   a.qk_norm = QkNorm::per_head;
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   const auto typed = layers_of_type(c, a, "sliding_attention");
+  c.ignore({"sliding_window_pattern"});
   if (window > 0) set_reach(a, {window}, typed ? *typed : local_layers(c, a.layers));
   const Count shared = c.count("num_shared_experts", 1), width = c.size("moe_intermediate_size", 1024);
   set_experts(a, {.experts = c.size("num_experts", 64),

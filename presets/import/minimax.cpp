@@ -44,7 +44,8 @@ Arch minimax(const Config& c, const Defaults& d) {
 /// width (use_qk_norm), a load-balancing bias that is a buffer (use_routing_bias).
 Arch minimax_m2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  c.ignore({"attn_type_list", "qk_norm_type", "shared_intermediate_size", "mtp_transformer_layers"});
+  c.ignore({"attn_type_list", "qk_norm_type", "shared_intermediate_size", "mtp_transformer_layers", "num_mtp_modules",
+            "use_mtp"});  // no file holds the modules
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::full;
   Moe m = minimax_experts(c, a, 256, 8);
   m.router_correction = c.flag("use_routing_bias", true);

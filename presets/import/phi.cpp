@@ -23,7 +23,7 @@ Arch phi(const Config& c, const Defaults& d) {
 /// beside a tower (vision_hub.cpp).
 Arch phi3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  c.ignore({"attention_bias", "mlp_bias", "lm_head_bias"});
+  c.ignore({"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"});
   set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));
   return a;
 }
@@ -32,7 +32,7 @@ Arch phi3(const Config& c, const Defaults& d) {
 /// at the top level beside those of the towers. The adapters of low rank that it reads images and sound with
 /// (vision_lora, speech_lora) go with the towers.
 Arch phi4_multimodal(const Config& c, const Defaults& d) {
-  c.ignore({"vision_lora", "speech_lora"});
+  c.ignore({"embd_layer", "vision_lora", "speech_lora"});
   return phi3(c, d);
 }
 

@@ -196,6 +196,7 @@ std::optional<DType> base_format(const Config& c) {
 
 /// The quantisation block: in a config.json, or as ModelOpt writes it into a file of its own.
 const json::Value* block_of(const Config& c) {
+  c.ignore({"quantization_config", "compression_config", "quantization"});  // one of them counts
   for (const char* key : {"quantization_config", "compression_config", "quantization"}) {
     const json::Value* v = c.find(key);
     if (v != nullptr && !v->is_object() && *v != false)

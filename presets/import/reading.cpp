@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "presets/import/config.hpp"
+#include "presets/import/harmless_keys.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
 #include "text/error.hpp"
@@ -199,9 +199,10 @@ constexpr std::array reasons{
     Reason{"pretraining_tp", "how the software runs it", true},
 };
 /// `path`: of the key, with those of the objects around it; `read`: whether the importer asked for it.
-std::string why_nothing(const std::string& path, bool read) {
+std::string why_nothing(const std::string& path, bool read, std::string_view harmless) {
   for (const Reason& r : reasons)
     if ((read || r.of_all) && path.find(r.word) != std::string::npos) return std::string(r.why);
+  if (!harmless.empty()) return std::string(harmless);
   return read ? "no size depends on it" : "not read";
 }
 
@@ -227,7 +228,7 @@ class Readings {
     bool any = false;
     for (const auto& [key, value] : config_.at(at).items()) {
       std::vector<KeyReading> inside;
-      if (value.is_object() && read_object(at / key, prefix + key + ".", inside)) {
+      if (value.is_object() && !is_unread(prefix + key) && read_object(at / key, prefix + key + ".", inside)) {
         out.insert(out.end(), inside.begin(), inside.end());
         any = true;
         continue;
@@ -246,7 +247,7 @@ class Readings {
     }
     bool refused = false, taken = false;
     // A key that no reader asked for changes nothing. Trying other values would take long where many are unread.
-    const bool tried = !contains(unread_, name);
+    const bool tried = !is_unread(name);
     for (const Value& other : tried ? others_of(config_.at(at), key) : std::vector<Value>()) {
       const std::optional<Parts> parts = parts_with(at, other);
       refused = refused || !parts;
@@ -257,13 +258,13 @@ class Readings {
     if (refused) r.becomes = with_twins(at, key, r.becomes);
     if (!r.becomes.empty()) return r;
     if (contains(unknown_, key) || contains(unknown_, name))
-      r.why = "not understood, and its name hints at parameters: it was not counted";
+      r.why = "not understood: it was not counted";
     else if (refused && !taken)
       r.becomes = {"checked: another value is refused"};
     else if (refused)
       r.why = "checked: some values are refused, and no size depends on the others";
     else
-      r.why = why_nothing(name, import::is_harmless(key) || !is_unread(name));
+      r.why = why_nothing(name, !is_unread(name), import::harmless_reason(key, config_.at(at)[key]));
     return r;
   }
 

@@ -19,7 +19,7 @@ UncountedModules uncounted_modules(const Config& c, const Arch& a) {
   if (a.mtp.modules > 0) return {};
   const std::string family = c.text("model_type", "");
   const bool said = c.has("num_nextn_predict_layers");
-  UncountedModules u{.modules = c.count("num_nextn_predict_layers", 0)};
+  UncountedModules u{.modules = c.count({"num_nextn_predict_layers", "_num_mtp_layers"}, 0)};
   if (family == "ernie4_5_moe" && ernie_module(a) > 0) u = {said ? u.modules : 1, ernie_module(a), !said};
   return u;
 }

@@ -39,22 +39,9 @@ Tally vit_block(Count h, Count m) {
 
 namespace {
 
-/// Keys of a tower's config that no number of parameters depends on: what every config of hf may carry, and how rows
-/// are computed.
+/// Keys of a tower's config that no number of parameters depends on, beside those of every config (harmless_keys.hpp).
 constexpr std::array harmless = {
-    // what every config has, and what generation reads
-    std::string_view{"model_type"}, std::string_view{"_name_or_path"}, std::string_view{"architectures"},
-    std::string_view{"auto_map"}, std::string_view{"dtype"}, std::string_view{"torch_dtype"},
-    std::string_view{"transformers_version"}, std::string_view{"_attn_implementation"},
-    std::string_view{"attn_implementation"}, std::string_view{"_attn_implementation_autoset"},
-    std::string_view{"use_flash_attn"}, std::string_view{"id2label"}, std::string_view{"label2id"},
-    std::string_view{"return_dict"}, std::string_view{"use_cache"}, std::string_view{"tie_word_embeddings"},
-    std::string_view{"tie_encoder_decoder"}, std::string_view{"max_length"}, std::string_view{"num_beams"},
-    std::string_view{"num_beam_groups"}, std::string_view{"num_return_sequences"}, std::string_view{"top_k"},
-    std::string_view{"top_p"}, std::string_view{"typical_p"}, std::string_view{"temperature"},
-    std::string_view{"repetition_penalty"}, std::string_view{"length_penalty"}, std::string_view{"initializer_range"},
-    std::string_view{"initializer_factor"}, std::string_view{"init_std"}, std::string_view{"logit_scale_init_value"},
-    std::string_view{"vocab_size"},
+    std::string_view{"tie_word_embeddings"}, std::string_view{"logit_scale_init_value"}, std::string_view{"vocab_size"},
     // heads share the widths out; activations, positions without a table, epsilons and rates have no size
     std::string_view{"num_heads"}, std::string_view{"num_attention_heads"}, std::string_view{"vt_num_attention_heads"},
     std::string_view{"encoder_attention_heads"}, std::string_view{"hidden_act"}, std::string_view{"hidden_activation"},
@@ -138,9 +125,9 @@ bool repeats_heads(const Config& tower, std::string_view key) {
 }
 
 void add_unread(const Config& tower, std::string_view key, CountedTowers& out) {
-  for (const std::string& unread : tower.unread())
-    if (std::find(harmless.begin(), harmless.end(), unread) == harmless.end() && !repeats_heads(tower, unread))
-      out.unknown_keys.push_back(fmt::format("{}.{}", key, unread));
+  for (const Config::Unread& u : tower.unknown())
+    if (std::find(harmless.begin(), harmless.end(), u.key) == harmless.end() && !repeats_heads(tower, u.key))
+      out.unknown_keys.push_back(fmt::format("{}.{}", key, u.key));
 }
 
 void count_known(const Config& whole, const Config& tower, Count hidden, const Sense& sense, const Composite& model,
@@ -199,6 +186,7 @@ CountedTowers count_towers(const Config& whole, Count hidden) {
   for (const Sense* sense : {&sight(), &hearing()}) count_sense(thinker ? *thinker : whole, hidden, *sense, out);
   if (thinker && whole.has("talker_config"))
     out.caveats.emplace_back("the thinker alone: talker and vocoder beside it, which speak, are not counted");
+  if (thinker) whole.ignore({"enable_audio_output", "enable_talker", "token2wav_config", "code2wav_config"});
   return out;
 }
 

@@ -149,6 +149,7 @@ Count minimax_m3_vl_projector(const Joint& j) {
   const bool nested = j.tower.has("img_token_compression_config");
   const Count s = nested ? j.tower.object("img_token_compression_config").size("spatial_merge_size", 2)
                          : j.tower.size("spatial_merge_size", 2);
+  j.whole.ignore({"multimodal_projector_bias"});
   const Count w = j.whole.size("projector_hidden_size", 6144);
   return Tally().linear(j.width, w).linear(w, j.hidden).linear(mul(s, s, j.hidden), w).linear(w, j.hidden).total();
 }

@@ -53,6 +53,14 @@ TEST_CASE("a config's dtype is the default of --weight-precision, unless --preci
   CHECK(memory(wide, "--precision bf16")["inference_memory"]["weights_bytes"] == 2 * (in_matrices + others));
 }
 
+TEST_CASE("keys that are not understood are one note", "[cli]") {
+  const std::string path = config(R"("visual": {"layers": 48}, "talker": {"layers": 9}, "temperature": 0.6)");
+  const char* note = R"(\"visual\" and \"talker\" in )";
+  for (const std::string command : {"params ", "memory ", "flops "})
+    CHECK_THAT(ask(command + path)["notes"].dump(), Catch::Contains(note));
+  CHECK_THAT(llmcalc::test::llmcalc("import " + path).err, Catch::Contains("are not understood and were not counted"));
+}
+
 TEST_CASE("a model's caveats stand in every report and in the file that import writes", "[cli]") {
   const std::string path = config(R"("vision_config": {})");
   const char* note = "the vision tower beside it is not counted";

@@ -1,5 +1,6 @@
 // Configs that are refused, and what is said of those that leave something out.
 
+#include "presets/unknown_keys.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
 #include "tests/presets/released.hpp"
@@ -44,8 +45,14 @@ TEST_CASE("an unknown family is refused by name with the nearest and where the l
   CHECK(refusal(R"({"model_type": 5})").find("\"model_type\"") != std::string::npos);
 }
 
-TEST_CASE("unknown keys that sound like parameters are reported and others are not", "[import]") {
+TEST_CASE("keys that are not understood are reported unless they are known to have no size", "[import]") {
   const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
+  for (const char* key : {"ngram_vocab_size_ratio", "loop_num", "value_residual", "conv_window", "cla_share_factor",
+                          "num_kv_reuse_layers", "hybrid_override_pattern", "v_head_dim", "num_mtp_modules"})
+    CHECK(unknown("\"" + std::string(key) + "\": 2") == std::vector<std::string>{key});
+  CHECK(unknown(R"("temperature": 0.6, "eos_token_id": [1, 2], "attention_dropout": 0.1, "router_aux_loss_coef": 0.01,
+    "id2label": {"0": "A"}, "task_specific_params": {"x": 1}, "image_token": "<image>")")
+            .empty());
   CHECK(unknown(R"("lora_rank": 8, "extra_bias": true)") == std::vector<std::string>{"lora_rank", "extra_bias"});
   CHECK(unknown(R"("num_experts": 8)") == std::vector<std::string>{"num_experts"});
   CHECK(unknown(R"("rms_norm_eps": 1e-5, "torch_dtype": "bfloat16", "rope_theta": 1e4, "use_cache": true)").empty());
@@ -83,6 +90,34 @@ TEST_CASE("a config that cannot be built is refused with one sentence", "[import
 TEST_CASE("a head wider than RWKV-7's hidden size is refused", "[import]") {
   CHECK_THAT(refusal(part(R"({"model_type": "rwkv7", "hidden_size": 64, "head_dim": 96})")),
              Catch::Contains("no multiple of the width of a head"));
+}
+
+// hub Qwen/Qwen-VL-Chat: a tower of 48 layers, 1664 wide, in "visual".
+TEST_CASE("objects that are not understood are always reported", "[import]") {
+  const ModelCard card = imported(small("qwen", R"("no_bias": true, "visual": {"layers": 48, "width": 1664})"));
+  CHECK(card.unknown_keys == std::vector<std::string>{"visual"});
+  CHECK(unknown_keys_note(card) == "\"visual\" in c.json is not understood and was not counted");
+  CHECK(imported(small("llama", R"("temperature": {"a": 1})")).unknown_keys == std::vector<std::string>{"temperature"});
+}
+
+TEST_CASE("keys around the text model of a composite config are reported, unless a part repeats them", "[import]") {
+  const std::string text = small("llama", "");
+  const auto unknown = [&](const std::string& more) {
+    return imported(R"({"model_type": "whole", "text_config": )" + text + ", " + more + "}").unknown_keys;
+  };
+  CHECK(unknown(R"("hidden_size": 96, "image_token_id": 5, "talker_config": {"layers": 9}, "extra_size": 3)") ==
+        std::vector<std::string>{"talker_config", "extra_size"});
+  CHECK(unknown(R"("hidden_size": 64)") == std::vector<std::string>{"hidden_size"});
+}
+
+TEST_CASE("one note names a few keys that are not understood and counts the others", "[import]") {
+  std::string more = R"("a0": 1)";
+  for (int i = 1; i < 40; ++i) more += ", \"a" + std::to_string(i) + "\": 1";
+  CHECK(unknown_keys_note(imported(small("llama", more))) ==
+        R"("a0", "a1", "a2", "a3" and 36 more in c.json are not understood and were not counted)");
+  CHECK(unknown_keys_note(imported(small("llama", R"("x": 1, "y": 2)"))) ==
+        R"("x" and "y" in c.json are not understood and were not counted)");
+  CHECK(unknown_keys_note(imported(small("llama", "\"" + std::string(5000, 'k') + "\": 1"))).size() < 150);
 }
 
 // hf falcon_h1, configuration_falcon_h1.py: "mamba_d_head * mamba_n_heads != mamba_intermediate" raises an error.
