@@ -139,6 +139,26 @@ Modules::Modules(const std::vector<std::string>& patterns, bool below) : below_(
   }
 }
 
+void NamedModules::add(const Modules& set, std::size_t number) {
+  for (const std::string& name : set.names()) (set.reaches_below() ? below_ : exact_).emplace(name, number);
+}
+
+std::optional<std::size_t> NamedModules::first(const std::string& path) const {
+  std::optional<std::size_t> found;
+  const auto take = [&](const auto& names, const std::string& name) {
+    const auto at = names.find(name);
+    if (at != names.end()) found = std::min(found.value_or(at->second), at->second);
+  };
+  take(exact_, path);
+  const bool in_layers = is_of_layers(path);
+  if (below_.empty()) return found;
+  any_part(path, [&](const std::string& part) {
+    if (in_layers || !is_of_layers(part)) take(below_, part);
+    return false;
+  });
+  return found;
+}
+
 bool Modules::contain(const std::string& path) const {
   const bool in_layers = is_of_layers(path);
   const auto is_named = [&](const std::string& part) {

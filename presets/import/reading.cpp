@@ -206,6 +206,17 @@ std::string why_nothing(const std::string& path, bool read, std::string_view har
   return read ? "no size depends on it" : "not read";
 }
 
+bool names_module(const std::string& key) { return key.find('.') != std::string::npos; }
+
+/// The keys of an object that name modules, where there are many.
+std::vector<std::string> many_modules(const Value& object) {
+  constexpr std::size_t many = 32;
+  std::vector<std::string> all;
+  for (const auto& [key, value] : object.items())
+    if (names_module(key)) all.push_back(key);
+  return all.size() > many ? all : std::vector<std::string>();
+}
+
 class Readings {
  public:
   Readings(const Value& config, const std::string& where) : config_(config), now_(*parts_of(config)) {
@@ -226,7 +237,13 @@ class Readings {
   /// Reads the keys of the object at `at`; says whether something depends on one of them.
   bool read_object(const Pointer& at, const std::string& prefix, std::vector<KeyReading>& out) {
     bool any = false;
+    const std::vector<std::string> modules = many_modules(config_.at(at));
+    if (!modules.empty()) {
+      out.push_back(modules_reading(at, prefix, modules));
+      any = out.back().why.empty();
+    }
     for (const auto& [key, value] : config_.at(at).items()) {
+      if (!modules.empty() && names_module(key)) continue;
       std::vector<KeyReading> inside;
       if (value.is_object() && !is_unread(prefix + key) && read_object(at / key, prefix + key + ".", inside)) {
         out.insert(out.end(), inside.begin(), inside.end());
@@ -237,6 +254,22 @@ class Readings {
       any = any || out.back().why.empty();
     }
     return any;
+  }
+
+  /// Keys of thousands of modules are read at once: a list of formats by module may be as long as a checkpoint's.
+  KeyReading modules_reading(const Pointer& at, const std::string& prefix, const std::vector<std::string>& modules) {
+    KeyReading r{.key = fmt::format("{}{} and {} more", prefix, modules.front(), modules.size() - 1),
+                 .value = config_.at(at)[modules.front()].dump(),
+                 .becomes = {},
+                 .why = {}};
+    Value without = Value::object();
+    for (const auto& [key, value] : config_.at(at).items())
+      if (!names_module(key)) without[key] = value;
+    const std::optional<Parts> parts = parts_with(at, without);
+    if (parts) r.becomes = differing(*parts);
+    if (!parts) r.becomes = {"checked: without them the config is refused"};
+    if (r.becomes.empty()) r.why = "no size depends on them";
+    return r;
   }
 
   KeyReading reading(const Pointer& at, const std::string& key, const std::string& name) const {

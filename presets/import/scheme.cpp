@@ -54,6 +54,24 @@ bool is_kept(const Scheme& s, const Matrix& m) {
   return (m.is_table && !s.table_as_other) || is_in(s.kept, m);
 }
 
+/// Blocks with a group for each of thousands of modules are common.
+void index_groups(Scheme& s) {
+  for (std::size_t i = 0; i < s.groups.size(); ++i) {
+    const Modules& targets = s.groups[i].targets;
+    if (targets.empty() || !targets.has_names_alone())
+      s.others.push_back(i);
+    else
+      s.named.add(targets, i);
+  }
+}
+
+/// The first group that names the matrix; the number of groups where there is none.
+std::size_t naming_group(const Scheme& s, const Matrix& m) {
+  std::size_t first = s.groups.size();
+  for (const std::string& path : m.paths) first = std::min(first, s.named.first(path).value_or(first));
+  return first;
+}
+
 }  // namespace
 
 Scheme scheme(const Object& q, const SchemeContext& context) {
@@ -62,6 +80,7 @@ Scheme scheme(const Object& q, const SchemeContext& context) {
     if (name != method) continue;
     Scheme s = read(q, context);
     remember_unread(s, q);
+    index_groups(s);
     return s;
   }
   refuse_scheme(q, fmt::format("quant_method {}", in_quotes(method)));
@@ -69,9 +88,12 @@ Scheme scheme(const Object& q, const SchemeContext& context) {
 
 const Scheme::Group* group_of(const Scheme& s, const Matrix& m) {
   if (is_kept(s, m)) return nullptr;
-  for (const Scheme::Group& g : s.groups)
-    if ((g.targets.empty() && !m.by_name) || is_in(g.targets, m)) return &g;
-  return nullptr;
+  const std::size_t naming = naming_group(s, m);
+  for (const std::size_t i : s.others) {
+    const Scheme::Group& g = s.groups[i];
+    if (i < naming && ((g.targets.empty() && !m.by_name) || is_in(g.targets, m))) return &g;
+  }
+  return naming < s.groups.size() ? &s.groups[naming] : nullptr;
 }
 
 std::optional<Packing> packing_of(const Scheme& s, const Matrix& m) {

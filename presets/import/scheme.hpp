@@ -26,6 +26,8 @@ struct Scheme {
   Count cache_bits = 0;                ///< of a cache for which the checkpoint has scales; 0: it has none
   std::vector<std::string> caveats{};  ///< what the block leaves open
   std::vector<std::string> unread{};   ///< keys that nothing asked for and that say something
+  NamedModules named{};                ///< groups of names alone, by their number
+  std::vector<std::size_t> others{};   ///< the other groups
 };
 
 /// What a block depends on besides its own keys.

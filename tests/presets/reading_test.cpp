@@ -140,3 +140,17 @@ TEST_CASE("a width that a tower's config repeats is read with its twin", "[impor
   c["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
   CHECK(hidden());
 }
+
+// mlx writes the format of each module beside that of all.
+TEST_CASE("keys of many modules are read at once", "[import][reading]") {
+  json::Value config = small_llama();
+  config["num_hidden_layers"] = 100;
+  config["quantization"] = {{"group_size", 64}, {"bits", 4}};
+  for (int i = 0; i < 100; ++i)
+    config["quantization"]["model.layers." + std::to_string(i) + ".mlp.down_proj"] = {{"group_size", 64}, {"bits", 8}};
+  const std::vector<KeyReading> all = key_readings(config, "c.json");
+  CHECK(all.size() == config.size() + 2);  // the block is three lines
+  const KeyReading modules = reading_of(config, "quantization.model.layers.0.mlp.down_proj and 99 more");
+  CHECK_FALSE(modules.becomes.empty());
+  CHECK(modules.why.empty());
+}
