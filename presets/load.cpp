@@ -10,6 +10,7 @@
 
 #include "presets/header/checkpoint_model.hpp"
 #include "presets/header/gguf_config.hpp"
+#include "presets/held_formats.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
 #include "text/names.hpp"
@@ -99,12 +100,13 @@ void add_quantization(Document& config) {
   }
 }
 
-/// The config.json in a checkpoint's folder, if there is one.
-std::optional<std::string> config_beside(const Checkpoint& c) {
-  const fs::path config = fs::path(c.files.front()).parent_path() / "config.json";
+/// The config.json in a file's folder, if there is one.
+std::optional<std::string> config_beside(const std::string& file) {
+  const fs::path config = fs::path(file).parent_path() / "config.json";
   std::error_code failed;
   return fs::is_regular_file(config, failed) ? std::optional(config.string()) : std::nullopt;
 }
+std::optional<std::string> config_beside(const Checkpoint& c) { return config_beside(c.files.front()); }
 
 /// The config.json of a file or beside it, with its quantisation block.
 Document whole_config(const std::string& path) {
@@ -186,6 +188,46 @@ ModelCard checkpoint_card(const std::string& path) {
   return card;
 }
 
+/// Bytes of all tensors of a checkpoint in the formats of its config: the model's, its modules' and its towers'.
+Count stored_bytes(const ModelCard& card) {
+  const WeightFormats formats = card.weights.value_or(dtypes::bf16);
+  Bytes all = card.towers.bytes();
+  for (const Owner owner : {Owner::model, Owner::modules}) {
+    if (owner == Owner::modules && card.arch.mtp.modules == 0) continue;
+    const ComponentBytes held = held_bytes(card.arch, formats, owner);
+    for (std::size_t c = 0; c < component_count; ++c) all += held[static_cast<Component>(c)];
+  }
+  return all.value;
+}
+
+std::string absent_note(const AbsentShards& absent, const ModelCard& card) {
+  const Count bytes = stored_bytes(card);
+  const std::string compared =
+      !absent.stated ? ""
+      : *absent.stated == bytes
+          ? ", whose bytes are those that the index states"
+          : fmt::format("; the index states {} bytes of tensors, and the config makes {}", *absent.stated, bytes);
+  return fmt::format("no shard of '{}' is there, so sizes and number formats are those of {}{}", absent.index,
+                     card.source, compared);
+}
+
+/// The config.json that stands in for shards that are not there; nothing where they are, or where it is missing, too.
+std::optional<Document> config_for_absent(const std::optional<AbsentShards>& absent) {
+  if (!absent) return std::nullopt;
+  const std::optional<std::string> config = config_beside(absent->index);
+  return config ? std::optional(whole_config(*config)) : std::nullopt;
+}
+
+/// The card of a checkpoint, or of the config.json beside an index whose shards are not there.
+ModelCard checkpoint_or_config_card(const std::string& path) {
+  const std::optional<AbsentShards> absent = absent_shards(path);
+  const std::optional<Document> config = config_for_absent(absent);
+  if (!config) return checkpoint_card(path);
+  ModelCard card = import_config(config->value, config->where);
+  card.caveats.push_back(absent_note(*absent, card));
+  return card;
+}
+
 /// A card and the word that a command names it by.
 template <class Card>
 Card named(Card card, std::string_view word) {
@@ -239,12 +281,13 @@ ModelCard load_model(const Builtin& preset) {
 
 namespace {
 ModelCard model_at(const std::string& path) {
-  if (is_checkpoint_path(path)) return checkpoint_card(path);
+  if (is_checkpoint_path(path)) return checkpoint_or_config_card(path);
   const Document d = whole_config(model_path(path));
   if (is_model_file(d.value)) return read_model_file(d.value, d.where);
   if (is_hardware_file(d.value)) throw InputError(fmt::format("'{}': expected a model, got a hardware file", d.where));
   return import_config(d.value, d.where);
 }
+
 }  // namespace
 
 ModelCard load_model(std::string_view name_or_path) {
@@ -255,7 +298,10 @@ ModelCard load_model(std::string_view name_or_path) {
 
 Document config_document(const std::string& path) {
   if (!is_path(path)) throw InputError(fmt::format("'{}' is no file; expected a config.json or its folder", path));
-  if (is_checkpoint_path(path)) return checkpoint_config(read_checkpoint(path));
+  if (is_checkpoint_path(path)) {
+    if (std::optional<Document> config = config_for_absent(absent_shards(path))) return std::move(*config);
+    return checkpoint_config(read_checkpoint(path));
+  }
   Document d = whole_config(model_path(path));
   if (is_model_file(d.value))
     throw InputError(fmt::format("'{}' is an llmcalc model file, which says every key's part itself", d.where));

@@ -43,6 +43,14 @@ bool begins_as_checkpoint(std::string_view start);
 /// Whether `path` leads to a checkpoint: a GGUF or safetensors file, an index of shards, or a folder that holds one.
 bool is_checkpoint(const std::string& path);
 
+/// An index of shards in a folder without a safetensors file.
+struct AbsentShards {
+  std::string index;              ///< its path
+  std::optional<Count> stated{};  ///< bytes of all tensors, as it says them
+};
+/// The index that `path` is, or that the folder `path` holds, where none of its shards is there.
+std::optional<AbsentShards> absent_shards(const std::string& path);
+
 /// The checkpoint at `path`: a GGUF file or any part of a split one; a safetensors file, any of its shards, or their
 /// index; a folder that holds one of these. Throws InputError for what is damaged, incomplete or ambiguous.
 Checkpoint read_checkpoint(const std::string& path);

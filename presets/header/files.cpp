@@ -75,20 +75,25 @@ void refuse_duplicates(const Checkpoint& c) {
                                  in_quotes(*twice)));
 }
 
-/// "NAME-00002-of-00005.ENDING": part 2 of 5.
+/// "NAME-00002-of-00005.ENDING": part 2 of 5. Some write more digits: DeepSeek "model-00001-of-000163.safetensors".
 struct Part {
-  std::string stem, ending;
-  std::size_t number = 0, parts = 0;
-  std::string name(std::size_t n) const { return fmt::format("{}-{:05}-of-{:05}{}", stem, n, parts, ending); }
+  std::string stem, ending, total;
+  std::size_t number = 0, digits = 5, parts = 0;
+  std::string name(std::size_t n) const { return fmt::format("{}-{:0{}}-of-{}{}", stem, n, digits, total, ending); }
 };
 
 std::optional<Part> part(const fs::path& file) {
-  static const std::regex pattern(R"((.*)-(\d{5})-of-(\d{5})(\.(gguf|safetensors)))");
+  static const std::regex pattern(R"((.*)-(\d{5,9})-of-(\d{5,9})(\.(gguf|safetensors)))");
   const std::string name = file.filename().string();
   std::smatch m;
   if (name.size() > 4096 || !std::regex_match(name, m, pattern)) return std::nullopt;
   const auto number = [&](std::size_t i) { return static_cast<std::size_t>(leading_whole(m[i])); };
-  return Part{m[1], m[4], number(2), number(3)};
+  return Part{.stem = m[1],
+              .ending = m[4],
+              .total = m[3],
+              .number = number(2),
+              .digits = static_cast<std::size_t>(m[2].length()),
+              .parts = number(3)};
 }
 
 /// All parts that the name of one announces; the file alone where it is none. Throws InputError for a missing one.
@@ -168,10 +173,13 @@ void add_shard(Checkpoint& c, const fs::path& file, Names named) {
         fmt::format("{} of the tensors in {} are not in the index, and are counted", others, file.filename().string()));
 }
 
+json::Value read_index(const std::string& index) {
+  return json::parse(json::file_text(index, "an index of shards", longest_index), index, longest_index);
+}
+
 Checkpoint indexed_checkpoint(const fs::path& index) {
   Checkpoint c{.where = index.string()};
-  const json::Value value =
-      json::parse(json::file_text(c.where, "an index of shards", longest_index), c.where, longest_index);
+  const json::Value value = read_index(c.where);
   const json::Object o(value, c.where);
   for (const auto& [file, named] : shards(o.object("weight_map"))) add_shard(c, index.parent_path() / file, named);
   refuse_duplicates(c);
@@ -181,6 +189,19 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
     c.caveats.push_back(fmt::format("the index states {} bytes of tensors, and the shards hold {}, which count", stated,
                                     c.tensor_bytes().value));
   return c;
+}
+
+bool is_index(const fs::path& file) { return ends(file, index_ending); }
+
+/// Leaves the files out that the index among them names, whatever they are called.
+void drop_shards(std::vector<fs::path>& all) {
+  const auto index = std::find_if(all.begin(), all.end(), is_index);
+  if (index == all.end() || all.size() == 1) return;
+  const json::Value value = read_index(index->string());
+  const json::Object o(value, index->string());
+  const json::Object map = o.object("weight_map");
+  const std::map<std::string, Names> named = shards(map);
+  std::erase_if(all, [&](const fs::path& f) { return named.contains(f.filename().string()); });
 }
 
 /// The files of a folder that hold weights: indexes, single safetensors and GGUF files, and the first parts of split
@@ -201,12 +222,13 @@ std::vector<fs::path> weights_in(const fs::path& folder) {
   if (all.size() > 1)
     std::erase_if(all,
                   [](const fs::path& f) { return lower(f.filename().string()).find("mmproj") != std::string::npos; });
-  const bool indexed = std::any_of(all.begin(), all.end(), [](const fs::path& f) { return ends(f, index_ending); });
+  const bool indexed = std::any_of(all.begin(), all.end(), is_index);
   std::erase_if(all, [&](const fs::path& f) {
     const std::string name = f.filename().string();
     const bool of_index = indexed && part(f) && ends(f, ".safetensors");
     return of_index || (all.size() > 1 && name.starts_with("consolidated"));
   });
+  drop_shards(all);
   return all;
 }
 
@@ -241,6 +263,24 @@ Bytes Checkpoint::tensor_bytes() const {
 
 bool begins_as_checkpoint(std::string_view start) {
   return start.starts_with("GGUF") || (start.size() > 8 && start[8] == '{' && start[7] == '\0');
+}
+
+std::optional<AbsentShards> absent_shards(const std::string& path) {
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) {
+    const auto weights = weights_of(path);
+    return weights && is_index(*weights) ? absent_shards(weights->string()) : std::nullopt;
+  }
+  if (!ends(path, index_ending) || !fs::is_regular_file(path, failed)) return std::nullopt;
+  for (const auto& entry : fs::directory_iterator(fs::absolute(path).parent_path(), failed))
+    if (ends(entry.path(), ".safetensors")) return std::nullopt;
+  const json::Value value = read_index(path);
+  const json::Object o(value, path);
+  shards(o.object("weight_map"));  // refuses what is no index
+  AbsentShards absent{.index = path};
+  if (o.has("metadata") && o.object("metadata").has("total_size"))
+    absent.stated = o.object("metadata").count("total_size");
+  return absent;
 }
 
 bool is_checkpoint(const std::string& path) {

@@ -163,6 +163,55 @@ TEST_CASE("a folder of Hugging Face is one model, whatever of it is named", "[ch
   CHECK(load_model(index).caveats.empty());
 }
 
+// hub deepseek-ai/DeepSeek-V3: model-00001-of-000163.safetensors, which its index names.
+TEST_CASE("shards are those that the index names, whatever they are called", "[checkpoint]") {
+  const std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
+  for (const auto& [first, second] :
+       {std::pair{"model-00001-of-000002", "model-00002-of-000002"}, std::pair{"weights_a", "weights_b"}}) {
+    const CheckpointFolder folder;
+    const std::string a = std::string(first) + ".safetensors", b = std::string(second) + ".safetensors";
+    folder.write("config.json", tiny_config().dump());
+    write_safetensors(folder, a, {all.begin(), all.begin() + 5});
+    write_safetensors(folder, b, {all.begin() + 5, all.end()});
+    json::Value map = json::Value::object();
+    for (std::size_t i = 0; i < all.size(); ++i) map[all[i].name] = i < 5 ? a : b;
+    folder.write("model.safetensors.index.json", json::Value{{"weight_map", map}}.dump());
+    const ModelCard card = load_model(folder.path.string());
+    CHECK(card.caveats.empty());
+    CHECK(weights_of(card) == Bytes(2 * parameters(card.arch).total));
+  }
+}
+
+TEST_CASE("a shard with DeepSeek's digits leads to the others", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
+  folder.write("config.json", tiny_config().dump());
+  write_safetensors(folder, "model-00001-of-000002.safetensors", {all.begin(), all.begin() + 5});
+  const std::string second =
+      write_safetensors(folder, "model-00002-of-000002.safetensors", {all.begin() + 5, all.end()});
+  const ModelCard card = load_model(second);
+  CHECK(weights_of(card) == Bytes(2 * parameters(card.arch).total));
+}
+
+TEST_CASE("an index without its shards leaves the config, whose bytes it is compared with", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const std::string config = folder.write("config.json", tiny_config().dump());
+  const Count bytes = 2 * parameters(load_model(config).arch).total;
+  const auto card_with = [&](Count stated) {
+    const json::Value index{{"metadata", {{"total_size", stated}}}, {"weight_map", {{"a", "model-1.safetensors"}}}};
+    folder.write("model.safetensors.index.json", index.dump());
+    return load_model(folder.path.string());
+  };
+  const std::string note = "no shard of '" + folder.file("model.safetensors.index.json") +
+                           "' is there, so sizes and number formats are those of " + config;
+  CHECK(card_with(bytes).arch == load_model(config).arch);
+  CHECK(card_with(bytes).caveats == std::vector<std::string>{note + ", whose bytes are those that the index states"});
+  CHECK(card_with(2 * bytes).caveats ==
+        std::vector<std::string>{note + "; the index states " + std::to_string(2 * bytes) +
+                                 " bytes of tensors, and the config makes " + std::to_string(bytes)});
+  CHECK(config_document(folder.path.string()).where == config);
+}
+
 TEST_CASE("an index that names a missing shard, a missing tensor or a path is refused", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
