@@ -12,6 +12,7 @@
 #include "presets/header/gguf_config.hpp"
 #include "presets/held_formats.hpp"
 #include "presets/import/import.hpp"
+#include "presets/meant_model.hpp"
 #include "presets/model_file.hpp"
 #include "text/names.hpp"
 
@@ -288,10 +289,20 @@ ModelCard model_at(const std::string& path) {
   return import_config(d.value, d.where);
 }
 
+/// A file that exists comes before a preset whose name it is only nearly.
+MeantModel named_model(std::string_view name_or_path) {
+  if (exists(name_or_path)) return {find_builtin(builtin_models(), name_or_path)};
+  return meant_model(name_or_path);
+}
 }  // namespace
 
 ModelCard load_model(std::string_view name_or_path) {
-  if (const Builtin* preset = preset_named(builtin_models(), name_or_path)) return load_model(*preset);
+  if (const MeantModel m = named_model(name_or_path); m.preset != nullptr) {
+    ModelCard card = load_model(*m.preset);
+    if (m.format.empty()) return card;
+    take_named_format(card, name_or_path, m.format);
+    return named(std::move(card), name_or_path);
+  }
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
   return named(model_at(std::string(name_or_path)), name_or_path);
 }

@@ -7,6 +7,7 @@
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
 #include "presets/header/checkpoint.hpp"
+#include "presets/meant_model.hpp"
 #include "report/checkpoint_report.hpp"
 #include "text/error.hpp"
 #include "text/file_exists.hpp"
@@ -29,10 +30,21 @@ template <typename Presets>
                                in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
 
+/// A preset's file has the formats of its own checkpoint.
+void refuse_format(const std::string& name) {
+  const MeantModel m = meant_model(name);
+  if (!m.format.empty())
+    throw InputError(
+        fmt::format("{} says that weights are stored in {}, and the file of preset '{}' says how its own "
+                    "checkpoint stores them; give '{}'",
+                    in_quotes(name), m.format, m.preset->name, m.preset->name));
+}
+
 int run_show(const Arguments& arguments) {
   const std::string name = arguments.word("NAME");
   if (is_checkpoint(name)) return print(checkpoint_report(read_checkpoint(name)), arguments.screen());
   const std::array all{builtin_models(), builtin_hardware(), builtin_software(), builtin_estimates()};
+  refuse_format(name);
   for (const auto presets : all)
     if (const Builtin* b = find_meant(presets, name)) {
       write_out(std::string(b->text) + (b->text.ends_with('\n') ? "" : "\n"));

@@ -53,6 +53,21 @@ TEST_CASE("a config's dtype is the default of --weight-precision, unless --preci
   CHECK(memory(wide, "--precision bf16")["inference_memory"]["weights_bytes"] == 2 * (in_matrices + others));
 }
 
+// 20,914,757,184 parameters of 2 bytes; the preset's own experts are in mxfp4.
+TEST_CASE("a format in a preset's name is that of its weights, unless an option is given", "[cli]") {
+  const json::Value named = memory("lmsys/gpt-oss-20b-bf16", "");
+  CHECK(named["inference_memory"]["weights_bytes"] == 41829514368);
+  CHECK(named["inputs"]["weight_precision"] == "bf16");
+  const json::Value given = memory("gpt-oss-20b-bf16", "--weight-precision fp8");
+  CHECK(given["inputs"]["weight_precision"] == "fp8");
+  for (const json::Value& r : {named, given})
+    CHECK_THAT(r["notes"].dump(), Catch::Contains("says bf16: weights count in it, unless --weight-precision is given"));
+  CHECK(memory("llama-3.1-8b-q4_k_m", "")["inference_memory"]["weights_bytes"] ==
+        memory("llama-3.1-8b", "--weight-precision q4_k_m")["inference_memory"]["weights_bytes"]);
+  CHECK(llmcalc::test::llmcalc("memory llama-3.1-8b-gguf --infer").code == 2);
+  CHECK(llmcalc::test::llmcalc("show gpt-oss-20b-bf16").code == 2);
+}
+
 TEST_CASE("keys that are not understood are one note", "[cli]") {
   const std::string path = config(R"("visual": {"layers": 48}, "talker": {"layers": 9}, "temperature": 0.6)");
   const char* note = R"(\"visual\" and \"talker\" in )";

@@ -1,0 +1,86 @@
+// Names that say how weights are stored.
+
+#include "presets/meant_model.hpp"
+
+#include "calc/parameters.hpp"
+#include "presets/held_formats.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+std::string meant(std::string_view name) {
+  const MeantModel m = meant_model(name);
+  return m.preset == nullptr ? "none" : std::string(m.preset->name) + " " + m.format;
+}
+
+Count bytes(const ModelCard& card) {
+  const ComponentBytes held = held_bytes(card.arch, card.weights.value_or(dtypes::bf16));
+  Count all = 0;
+  for (std::size_t c = 0; c < component_count; ++c) all += held[static_cast<Component>(c)].value;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("words of a name say the format of its weights", "[meant]") {
+  CHECK(meant("gpt-oss-20b") == "gpt-oss-20b ");
+  CHECK(meant("lmsys/gpt-oss-20b-bf16") == "gpt-oss-20b bf16");
+  CHECK(meant("Qwen/Qwen2.5-7B-Instruct-AWQ") == "qwen2.5-7b awq");
+  CHECK(meant("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4") == "qwen2.5-7b gptq");
+  CHECK(meant("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8") == "qwen2.5-7b gptq-8bit");
+  CHECK(meant("unsloth/Llama-3.3-70B-Instruct-bnb-4bit") == "llama-3.3-70b nf4");
+  CHECK(meant("llama-3.1-8b-fp16") == "llama-3.1-8b fp16");
+  CHECK(meant("llama-3.1-8b-f16") == "llama-3.1-8b fp16");
+  CHECK(meant("llama-3.1-8b-fp8") == "llama-3.1-8b fp8");
+  CHECK(meant("llama-3.1-8b-int8") == "llama-3.1-8b int8");
+  CHECK(meant("llama-3.1-8b-8bit") == "llama-3.1-8b int8");
+  CHECK(meant("llama-3.1-8b-4bit") == "llama-3.1-8b int4");
+  CHECK(meant("nvidia/Llama-3.1-8B-Instruct-NVFP4") == "llama-3.1-8b nvfp4");
+  CHECK(meant("llama-3.1-8b-mxfp4") == "llama-3.1-8b mxfp4");
+  CHECK(meant("llama-3.1-8b-instruct-q4_K_M") == "llama-3.1-8b gguf:q4_k_m");
+  CHECK(meant("Llama-3.1-8B-GGUF-Q2_K") == "llama-3.1-8b gguf:q2_k");  // of the file, not of one tensor
+  CHECK(meant("llama-99b-bf16") == "none");
+  CHECK(meant("a/b/gpt2-bf16") == "none");
+  CHECK(meant("./gpt2-bf16") == "none");
+}
+
+TEST_CASE("a format in a name that stays open, or two that contradict, are refused", "[meant]") {
+  CHECK(
+      test::sentence([] { meant_model("Qwen/Qwen3-14B-GGUF"); }) ==
+      "\"gguf\" in the model's name \"Qwen/Qwen3-14B-GGUF\" says that weights are stored in another format, and not in "
+      "which; give 'qwen3-14b' with --weight-precision ('llmcalc list dtypes' shows all formats)");
+  CHECK(test::sentence([] { meant_model("llama-3.1-8b-bf16-awq"); }) ==
+        "the model's name \"llama-3.1-8b-bf16-awq\" says two formats of weights, awq and bf16; name one");
+}
+
+// hub moonshotai/Kimi-K2-Thinking stores its experts in int4; moonshotai/Kimi-K2-Instruct all matrices in fp8.
+TEST_CASE("a model with a preset's shape and other formats is refused", "[meant]") {
+  CHECK_THAT(test::sentence([] { load_model("moonshotai/Kimi-K2-Thinking"); }),
+             Catch::Contains("has the shape of preset 'kimi-k2', but its checkpoint stores its experts in int4"));
+  CHECK(meant("moonshotai/Kimi-K2-Instruct") == "kimi-k2 ");
+  CHECK(meant("qwen3-4b-thinking") == "qwen3-4b ");
+}
+
+// 20,914,757,184 parameters of 2 bytes are 41,829,514,368; 8,030,261,248 of Llama-3.1-8B are 16,060,522,496.
+TEST_CASE("weights of a named format have its bytes", "[meant]") {
+  const ModelCard card = load_model("lmsys/gpt-oss-20b-bf16");
+  CHECK(parameters(card.arch).total == 20914757184);
+  CHECK(bytes(card) == 41829514368);
+  CHECK(card.word == "lmsys/gpt-oss-20b-bf16");
+  CHECK(card.caveats.back() ==
+        "the name \"lmsys/gpt-oss-20b-bf16\" says bf16: weights count in it, unless --weight-precision is given");
+  CHECK(bytes(load_model("llama-3.1-8b-bf16")) == 16060522496);
+  CHECK(bytes(load_model("llama-3.1-8b-fp32")) == 2 * 16060522496);
+}
+
+TEST_CASE("a name that says what the preset is stored in changes nothing", "[meant]") {
+  CHECK(load_model("deepseek-v3-fp8").weights == load_model("deepseek-v3").weights);
+  CHECK(load_model("deepseek-v3-fp8").products == load_model("deepseek-v3").products);
+  CHECK(load_model("gpt-oss-120b-mxfp4").weights == load_model("gpt-oss-120b").weights);
+  CHECK(load_model("deepseek-v3-bf16").weights == WeightFormats(dtypes::bf16));
+  CHECK_FALSE(load_model("deepseek-v3-bf16").products.has_value());
+}
