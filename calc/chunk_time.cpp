@@ -248,15 +248,12 @@ class ChunkClock {
   bool apart_;
 };
 
-/// Adds the waits for what ZeRO-2 reduces beside work of several micro-batches.
-void wait_for_earlier(const ChunkClock& clock, bool pipelined, bool apart, Count micro_batches, ChunkSeconds& s) {
+/// Adds the waits for what ZeRO-2 reduces beside the next micro-batch, of all but the last one.
+void wait_for_earlier(const ChunkClock& clock, Count micro_batches, ChunkSeconds& s) {
   const double m = static_cast<double>(micro_batches), share = (m - 1) / m;
-  Seconds& slot = apart ? s.backward_weight : s.backward_input;
-  const Seconds backward = s.backward_input + s.backward_weight;
-  const double work = (apart ? s.backward_weight : pipelined ? backward : s.forward + backward).value;
-  const auto longer = [&](double reduction) { return clock.beside(work, reduction) - work; };
-  s.waiting = Seconds(pipelined ? longer(share * s.reduction.value) : share * longer(s.reduction.value));
-  slot += s.waiting;
+  const double work = (s.forward + s.backward_input + s.backward_weight).value;
+  s.waiting = Seconds(share * (clock.beside(work, s.reduction.value) - work));
+  s.backward_input += s.waiting;
 }
 
 ChunkSeconds seconds_of(const ChunkClock& clock, const Layout& layout, Count micro_batches, bool lands = false) {
@@ -277,7 +274,7 @@ ChunkSeconds seconds_of(const ChunkClock& clock, const Layout& layout, Count mic
   s.reduction = Seconds(clock.reduction());
   s.reducing = Seconds(clock.reducing(apart));
   if (layout.zero != Zero::none) clock.put_gathers(s);
-  if (layout.zero == Zero::gradients) wait_for_earlier(clock, pipelined, apart, micro_batches, s);
+  if (layout.zero == Zero::gradients && !pipelined) wait_for_earlier(clock, micro_batches, s);
   return s;
 }
 

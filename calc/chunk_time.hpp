@@ -39,10 +39,9 @@ struct ChunkSeconds {
 ///          schedules that compute gradients of weights apart, during its gradients of weights
 ///   1      the same, reduced and scattered; updated weights are gathered during the next step's first forward, one
 ///          layer after another from the step's begin on
-///   2      as 1, in every micro-batch. On one stage all but the last one's run beside the next micro-batch. In a
-///          pipeline, where another micro-batch's slots may lie between, (m - 1)/m of one run beside every slot of m
-///          that computes gradients of weights: what is left of the micro-batch before, and a part of its own; the
-///          last one's rest follows its layers, as under 1
+///   2      on one stage as 1, in every micro-batch: all but the last one's run beside the next micro-batch
+///   (DeepSpeed).
+///          In a pipeline as 1: gradients of a step are accumulated whole (accumulates_gradients) and reduced once
 ///   3      weights are gathered in every forward and backward, the next layer's while one runs; gradients of a layer
 ///          are reduced during the next one's backward. Embedding and head are one unit, gathered once per micro-batch;
 ///          a module that predicts a further token is one like a layer. Schedules that compute gradients of weights

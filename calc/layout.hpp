@@ -148,6 +148,15 @@ Lines lines(const Layout& l, Group g);
 /// Ranks of a group.
 Count ranks(const Layout& l, Group g);
 
+/// Whether a rank accumulates its chunks' whole gradients over a step and reduces them once, to the shards that it
+/// keeps: ZeRO-2 in a pipeline. PyTorch's stages synchronize no gradient before a chunk's last backward
+/// (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync), Megatron-LM's distributed optimizer reduces in
+/// the last micro-batch alone, and DeepSpeed's PipelineEngine, whose ZeRO-2 reduces every one, refuses the two
+/// together.
+inline bool accumulates_gradients(const Layout& l) {
+  return l.zero == Zero::gradients && ranks(l, Group::pipeline) > 1;
+}
+
 /// The layout without data-parallel replicas.
 constexpr Layout one_replica(Layout l) {
   l.dp = 1;

@@ -67,7 +67,7 @@ Bytes gathered(const HeldSums& s, const Plan& plan, const Layout& layout) {
 Bytes buckets(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
   const auto of = [&](const auto& n) { return travelling(n, layout, Group::data); };
-  return Bytes(mul(plan.gradient_bytes, std::max(of(s.gradients.outside), of(s.gradients.largest))));
+  return Bytes(mul(plan.gradient_bytes, gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
 }
 
 template <typename Part>

@@ -92,6 +92,12 @@ struct Travelling {
   SharedNumbers layers{}, outside{};  ///< of all layers; of embedding and head, a copy of the table among them
   LargestLayer largest{};
 };
+/// Gradients that a rank holds whole at once, as `of` counts numbers: all, or those of embedding and head, or of a
+/// layer.
+template <typename Of>
+Count gradients_at_once(const Travelling& n, bool all, const Of& of) {
+  return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
+}
 
 /// Sums over a rank's rows, from which its states follow under any sharding.
 struct HeldSums {
@@ -125,7 +131,8 @@ void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count 
 ///   gathered: under ZeRO-3 the weights of embedding and head while a micro-batch runs, and of two layers, one that
 ///     runs and one that is fetched (all layers where they are not gathered again for backward); none of those that no
 ///     other rank holds
-///   buckets: from ZeRO-2, one layer's gradients, or those of embedding and head
+///   buckets: from ZeRO-2, one layer's gradients, or those of embedding and head; all of the rank's where a step
+///     accumulates them (accumulates_gradients)
 ///   exchange: in a pipeline, a message that arrives and one that leaves
 ///   transit, host: see calc/offload.hpp
 /// Sources: ZeRO; PyTorch FSDP (arXiv:2304.11277), section 4.2: a unit runs while the next is fetched.

@@ -58,11 +58,12 @@ Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layo
   return std::max(outside, used * layer) + layer;
 }
 
-/// Gradients on their way to the host, a layer's or those of embedding and head; others go from their buckets.
+/// Gradients on their way to the host, a layer's or those of embedding and head, or all that a step accumulates; others
+/// go from their buckets.
 Bytes gradients_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
   const auto of = [&](const auto& n) { return staying(n, layout, Group::data); };
-  return Bytes(mul(plan.gradient_bytes, std::max(of(s.gradients.outside), of(s.gradients.largest))));
+  return Bytes(mul(plan.gradient_bytes, gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
 }
 
 }  // namespace

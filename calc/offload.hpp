@@ -8,7 +8,8 @@
 ///                soon as they are reduced, beside the last backward, into buffers beside the host's states (Megatron's
 ///                --optimizer-cpu-offload with --optimizer-offload-fraction, which starts them after backward). From
 ///                ZeRO 2: the gradients of a shard have their place on the host, and go there in every micro-batch
-///                (ZeRO-Offload, arXiv:2101.06840, section 4; PyTorch FSDP2's CPUOffloadPolicy). Device and host update
+///                (ZeRO-Offload, arXiv:2101.06840, section 4; PyTorch FSDP2's CPUOffloadPolicy). ZeRO 2 in a pipeline
+///                sends them once per step, when the whole gradients are reduced. Device and host update
 ///                their parts side by side, once all ranks' gradients are summed; weights go up while the host works on
 ///                the rest (arXiv:2101.06840, section 5; Megatron's --overlap-cpu-optimizer-d2h-h2d). Without a master
 ///                copy the host holds the weights that it updates. Left out: one-step delayed updates, and the host's
@@ -46,7 +47,9 @@ struct RowTravel {
 RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool runs_again);
 
 /// Whether gradients go to the host in every micro-batch.
-constexpr bool sends_every_gradient(const Layout& layout) { return layout.zero >= Zero::gradients; }
+inline bool sends_every_gradient(const Layout& layout) {
+  return layout.zero >= Zero::gradients && !accumulates_gradients(layout);
+}
 
 /// Whether the host can do updates: the optimizer has states, and no products for which the host is too slow (Muon's).
 bool updates_on_host(const Plan& plan);

@@ -41,7 +41,7 @@ struct RowCosts {
 RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds);
 /// The same, and what a chunk waits under ZeRO 3 for weights and gradients of its layers, its embedding and its head:
 /// the difference that each makes to chunk_seconds(). Left out: messages between stages, which all chunks wait for
-/// alike, and waits for gradients under ZeRO 2.
+/// alike.
 RowCosts row_costs(const Prices& prices, const RowTimes& times, const Layout& layout, Count micro_batches);
 /// FLOPs, where no hardware is given.
 RowCosts row_costs(const Prices& prices);

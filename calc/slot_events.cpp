@@ -174,26 +174,14 @@ void SlotEvents::gradients(Count q, Gradients part) {
     if (reduces && (u.outside || &u == units.data())) alone(reduce(u));
 }
 
-/// Gradients beside the reductions of earlier ones, in a pipeline.
-void SlotEvents::run_gradients(Count q, Gradients part) {
-  backward_ = true;
-  const auto own = [&] { gradients(q, part); };
-  if (part == Gradients::inputs || !sharing_.pipelined || !sharing_.reduces_earlier()) return own();
-  const double m = static_cast<double>(sharing_.micro_batches);
-  const Loads others = earlier(q, (m - 1) / m, 0);
-  hold_back(others, sharing_.overlap(measure(own), others.seconds()));
-  own();
-}
-
-/// The reductions of a chunk's gradients, or a share of them, in the order in which they are ready.
-SlotEvents::Loads SlotEvents::earlier(Count q, double share, Count before) const {
+/// The reductions of the gradients of the micro-batch before, in the order in which they are ready.
+SlotEvents::Loads SlotEvents::earlier(Count q) const {
   Loads all;
   const std::vector<ChunkUnit>& units = chunk(q).units;
   for (std::size_t k = units.size(); k-- > 0;) {
     Load& load = all.chain.emplace_back(reduce(units[k]));
     load.lane = Lane::earlier;
-    load.seconds = share * load.seconds;
-    load.earlier = before;
+    load.earlier = 1;
   }
   return all;
 }
@@ -208,8 +196,8 @@ void SlotEvents::send(Count q) {
 /// Without a pipeline, the gradients of the micro-batch before are reduced beside a forward and its backward.
 void SlotEvents::run_forward(Count q) {
   backward_ = false;
-  if (!sharing_.pipelined && sharing_.reduces_earlier() && number_ > 0) {
-    const Loads others = earlier(q, 1, 1);
+  if (sharing_.reduces_earlier() && number_ > 0) {
+    const Loads others = earlier(q);
     const Seconds own = measure([&] {
       forward(q);
       gradients(q, Gradients::all);
@@ -223,9 +211,9 @@ void SlotEvents::run_forward(Count q) {
 void SlotEvents::run_backward(Count q) {
   backward_ = true;
   send(q);
-  if (!sharing_.apart) return run_gradients(q, Gradients::all);
-  run_gradients(q, Gradients::inputs);
-  run_gradients(q, Gradients::weights);
+  if (!sharing_.apart) return gradients(q, Gradients::all);
+  gradients(q, Gradients::inputs);
+  gradients(q, Gradients::weights);
 }
 
 /// The exchanges with experts of a forward and of another chunk's backward.
@@ -250,8 +238,8 @@ SlotEvents::Loads SlotEvents::experts(Count q, Count backward_q) const {
 
 void SlotEvents::work_of_pair(Count q, Count backward_q) {
   forward(q);
-  run_gradients(backward_q, Gradients::inputs);
-  run_gradients(backward_q, Gradients::weights);
+  gradients(backward_q, Gradients::inputs);
+  gradients(backward_q, Gradients::weights);
 }
 
 void SlotEvents::run_pair(Count q, Count backward_q) {
@@ -279,9 +267,9 @@ void SlotEvents::run(SlotKind kind, Count q, Count backward_q) {
     case SlotKind::backward_input:
       backward_ = true;
       send(backward_q);
-      return run_gradients(backward_q, Gradients::inputs);
+      return gradients(backward_q, Gradients::inputs);
     case SlotKind::backward_weight:
-      return run_gradients(backward_q, Gradients::weights);
+      return gradients(backward_q, Gradients::weights);
     case SlotKind::forward_and_backward:
       return run_pair(q, backward_q);
   }

@@ -22,7 +22,9 @@ struct Sharing {
   /// Of two things side by side.
   constexpr Seconds overlap(Seconds a, Seconds b) const { return fraction * std::min(a, b); }
   constexpr bool gathers_in_slots() const { return shared && zero == Zero::weights; }
-  constexpr bool reduces_earlier() const { return shared && zero == Zero::gradients && micro_batches > 1; }
+  constexpr bool reduces_earlier() const {
+    return shared && zero == Zero::gradients && !pipelined && micro_batches > 1;
+  }
 };
 
 /// A task, and how long before its end another may begin.
@@ -87,7 +89,6 @@ class SlotEvents {
   void run(SlotKind kind, Count q, Count backward_q);
   void run_forward(Count q);
   void run_backward(Count q);
-  void run_gradients(Count q, Gradients part);
   void run_pair(Count q, Count backward_q);
   void work_of_pair(Count q, Count backward_q);
   void send(Count q);
@@ -117,7 +118,7 @@ class SlotEvents {
   Load exchange(const ChunkUnit& u, const GroupExchange& e) const {
     return {Lane::inside, e.level, TaskKind::exchange, u.number, e.seconds, e.group};
   }
-  Loads earlier(Count q, double share, Count before) const;
+  Loads earlier(Count q) const;
   Loads experts(Count q, Count backward_q) const;
 
   Timeline& timeline_;

@@ -193,6 +193,17 @@ void add_lengths(const Request& r, std::vector<std::string>& n) {
 }  // namespace
 
 namespace {
+/// Rules of a pipeline that change its memory or its time.
+void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
+  const Layout& l = r.layout;
+  if (accumulates_gradients(l) && (ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1))
+    n.push_back(
+        "ZeRO 2 in a pipeline: a rank accumulates its stage's whole gradients and reduces them once per step, as under "
+        "ZeRO 1; the gradient buckets hold them until then");
+}
+}  // namespace
+
+namespace {
 /// What counts towers for images and sounds, and what does not.
 std::string towers_note(const Request& r) {
   const bool loaded = r.has(part::inference) && r.plan.towers + r.plan.cut_towers > Bytes();
@@ -253,6 +264,7 @@ std::vector<std::string> notes(const Request& r) {
   if (std::string note = formats_note(r); !note.empty()) n.push_back(std::move(note));
   if (!r.weights_given.note.empty()) n.push_back(r.weights_given.note);
   if (r.has(part::training)) add_lengths(r, n);
+  if (r.has(part::training)) add_pipeline_rules(r, n);
   if (gathers_matrices(r))
     n.push_back(
         "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "

@@ -146,7 +146,9 @@ Section training_memory_section(const Request& r) {
   s.add("activations_bytes", "activations", m.activations, in_flight_text(r, fullest));
   if (m.logits != Bytes() || ranks(r.layout, Group::pipeline) == 1) s.add("logits_bytes", "logits", m.logits);
   if (m.gathered != Bytes()) s.add("gathered_bytes", "gathered weights", m.gathered, "of other ranks' shards");
-  if (m.buckets != Bytes()) s.add("buckets_bytes", "gradient buckets", m.buckets, "on their way to the shards");
+  if (m.buckets != Bytes())
+    s.add("buckets_bytes", "gradient buckets", m.buckets,
+          accumulates_gradients(r.layout) ? "of a step, whole until they are reduced" : "on their way to the shards");
   if (m.exchange != Bytes()) s.add("exchange_bytes", "messages", m.exchange, "between stages, one in, one out");
   if (m.transit != Bytes()) s.add("transit_bytes", "in transit", m.transit, "between device and host");
   s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");

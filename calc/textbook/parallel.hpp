@@ -38,6 +38,7 @@ Fraction expert_parallel_forward(Count tokens_per_rank, Count hidden, Count top_
 /// Bytes of data parallelism, one optimizer step of m micro-batches, N parameters per rank (arXiv:1910.02054):
 ///   ZeRO-0  2 (d-1)/d N p_g           ZeRO-1  (d-1)/d N (p_g + p_w)
 ///   ZeRO-2  (d-1)/d N (m p_g + p_w)   ZeRO-3  (d-1)/d N m (2 p_w + p_g)
+/// In a pipeline ZeRO-2 accumulates and reduces once, as ZeRO-1.
 Fraction data_parallel_step(Count params, Count ranks, int stage, Count weight_bytes, Count gradient_bytes,
                             Count micro_batches);
 

@@ -156,7 +156,10 @@ Formula gathered_weights(S s) {
                      "memory.gathered_bytes");
 }
 Formula gradient_buckets(S s) {
-  return from_engine(s, "M_buc", "gradients of the largest layer, or of embedding and head, bytes",
+  return from_engine(s, "M_buc",
+                     accumulates_gradients(s.layout())
+                         ? "gradients of all of the stage's layers, whole, bytes"
+                         : "gradients of the largest layer, or of embedding and head, bytes",
                      "memory.buckets_bytes");
 }
 Formula messages_held(S s) {
@@ -219,7 +222,8 @@ constexpr Definition training_memory_table[] = {
      "off",
      "FSDP (arXiv:2304.11277) section 4.2", sharded_weights},
     {"memory.buckets_bytes", "gradients on their way to the ranks that share them out", "bytes", gradient_buckets,
-     "from ZeRO 2 on: one layer's, or embedding's and head's", "ZeRO (arXiv:1910.02054)", sharded_weights},
+     "from ZeRO 2 on: one layer's, or embedding's and head's; ZeRO 2 in a pipeline: the stage's, whole",
+     "ZeRO (arXiv:1910.02054)", sharded_weights},
     {"memory.exchange_bytes", "messages between the stages of a pipeline", "bytes", messages_held,
      "one that arrives and one that leaves", "Narayanan 2021 (arXiv:2104.04473)", "--pp above 1"},
     {"memory.transit_bytes", "between device and host", "bytes", transit,

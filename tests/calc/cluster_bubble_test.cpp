@@ -124,11 +124,9 @@ TEST_CASE("Equal stages that wait for their shards are not out of balance", "[cl
   plan.global_batch = 8 * 2;
   Cluster c = device(1e12, 1e11, 100);  // 7.5 s for a layer's 2000 bytes of weights, and 15 s for its gradients
   c.levels[0].ranks = 0;
-  for (const Zero z : {Zero::gradients, Zero::weights}) {
-    const StepTime t = assemble(p, plan, {.pp = 4, .dp = 2, .zero = z}, c).bound;
-    CHECK(t[Part::dp].value > 0.3 * t.total().value);
-    CHECK(t[Part::imbalance].value <= 1e-12 * t.total().value);
-  }
+  const StepTime t = assemble(p, plan, {.pp = 4, .dp = 2, .zero = Zero::weights}, c).bound;
+  CHECK(t[Part::dp].value > 0.3 * t.total().value);
+  CHECK(t[Part::imbalance].value <= 1e-12 * t.total().value);
 }
 
 TEST_CASE("Unequal stages wait for the slowest: its work less the mean", "[cluster][bubble]") {

@@ -120,8 +120,8 @@ TEST_CASE("Where nothing is hidden every rank of a pipeline sums its gradients b
       l.chunks = fixed_chunks(schedule) > 0 ? fixed_chunks(schedule) : 3;
       const Plan p = plan(1, 8, l);
       const bool twice = schedule == Schedule::dualpipe;  // copies, each of half the micro-batches; and their sums
-      const Count n = (twice ? 2 : 1) * parameters(a).total, m = z == Zero::none ? 1 : twice ? 4 : 8;
-      const double summed = (z == Zero::none ? 2 : 1) * 2.0 / 3 * 4 * static_cast<double>(n * m);
+      const Count n = (twice ? 2 : 1) * parameters(a).total;
+      const double summed = (z == Zero::none ? 2 : 1) * 2.0 / 3 * 4 * static_cast<double>(n);  // once per step
       const double of_copies = twice ? 4 * static_cast<double>(n) / (z == Zero::none ? 1 : 3) : 0;
       INFO(name(schedule) << " stage " << static_cast<int>(z));
       const double all = 4 * sent(a, p, l, Part::dp);

@@ -207,7 +207,8 @@ TEST_CASE("Weights are gathered and gradients reduced as often as the ZeRO stage
         const bool outside = (row.segment == SegmentKind::embedding || row.segment == SegmentKind::head) && !row.mtp;
         const double backward = zero == Zero::weights && s.c.layout.reshard && !outside ? 1 : 0;
         gathered += static_cast<double>(n) * (zero == Zero::weights ? m * (1 + backward) : 1) * t.gather.value;
-        reduced += static_cast<double>(n) * (zero >= Zero::gradients ? m : 1) * t.reduce.value;
+        const bool every = zero == Zero::weights || (zero == Zero::gradients && s.pipeline.ranks == 1);
+        reduced += static_cast<double>(n) * (every ? m : 1) * t.reduce.value;
       });
       REQUIRE(total(s, r, TaskKind::gather_weights) == Approx(gathered).epsilon(1e-9).margin(1e-15));
       REQUIRE(total(s, r, TaskKind::reduce_gradients) == Approx(reduced).epsilon(1e-9).margin(1e-15));
@@ -265,9 +266,6 @@ TEST_CASE("No gradient is summed before the work that computes it", "[cluster][e
       }
       const auto at = work.find(p);
       if (at == work.end()) continue;
-      // In a pipeline a part of ZeRO-2's reductions runs in the slot that computes the gradients.
-      const bool in_slot = s.stream(t).lane == Lane::earlier && s.seconds.sharing.pipelined;
-      if (in_slot) continue;
       REQUIRE(t.start.value >= at->second.second.value - s.tolerance());
       ++summed;
     }
@@ -318,7 +316,6 @@ TEST_CASE("Slots of a rank follow one another, and what belongs to a slot runs i
     for (const Task& t : s.timeline.tasks()) {
       const TaskStream& at = s.stream(t);
       const bool of_slot = at.lane == Lane::inside || at.lane == Lane::from_host ||
-                           (at.lane == Lane::earlier && s.seconds.sharing.pipelined) ||
                            (at.lane == Lane::sharing && t.unit >= 0 && s.c.layout.zero == Zero::weights);
       if (of_slot) REQUIRE(lies_in(t, slots[at.rank]));
       if (at.lane != Lane::experts) continue;

@@ -123,19 +123,13 @@ bool written_down(ClusterCase& c) {
   return true;
 }
 
-/// Of ZeRO-2 under a schedule that runs weight gradients apart, what the reductions of a micro-batch exceed its work by
-/// stands with gradients of inputs: gathers that lengthen the weight gradients shorten it there, on the longest path.
-bool moves_waits(const Layout& l) {
-  return l.zero == Zero::gradients && l.pp > 1 && splits_backward(l.schedule) && l.sp;
-}
-
 }  // namespace
 
 TEST_CASE("No step is faster over a slower link", "[cluster][train]") {
   Cases cases(4);
   for (int i = 0; i < 1000; ++i) {
     ClusterCase c = cases.any();
-    if (!written_down(c) || moves_waits(c.layout)) continue;
+    if (!written_down(c)) continue;
     INFO(i << ": " << text_of(c.layout));
     const double fast = run(c).bound.total().value;
     Link& slower = c.cluster.levels[static_cast<std::size_t>(cases.below(2))];
@@ -164,14 +158,11 @@ TEST_CASE("No step is slower where more of its exchanges is hidden", "[cluster][
   }
 }
 
-// Left out: ZeRO-2 with several chunks per rank, where the last sum of one may hide behind waits for earlier sums of
-// another.
 TEST_CASE("A step takes as long as its gathers and sums of data-parallel ranks keep the network busy",
           "[cluster][train]") {
   Cases cases(6);
   for (int i = 0; i < 1000; ++i) {
     const ClusterCase c = cases.any();
-    if (c.layout.zero == Zero::gradients && c.layout.chunks > 1) continue;
     INFO(i << ": " << text_of(c.layout));
     const TrainEstimate e = run(c);
     const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
@@ -187,7 +178,8 @@ TEST_CASE("A step takes as long as its gathers and sums of data-parallel ranks k
           reduced += static_cast<double>(n) * t.reduce.value;
         });
       const double gathers = c.layout.zero == Zero::none ? 0 : c.layout.zero == Zero::weights ? m : 1;
-      const double sums = c.layout.zero >= Zero::gradients ? m : 1;
+      const bool every = c.layout.zero == Zero::weights || (c.layout.zero == Zero::gradients && p.ranks == 1);
+      const double sums = every ? m : 1;
       REQUIRE(e.bound.total().value >= (gathers * gathered + sums * reduced) * (1 - 1e-12));
     }
   }

@@ -128,6 +128,36 @@ TEST_CASE("ZeRO-3 gathers two layers beside embedding and head, and passes one l
   CHECK(train(c.arch, c.plan, c.layout, c.cluster).memory.gathered == Bytes(2 * (3 * layer + outside)));
 }
 
+TEST_CASE("In a pipeline ZeRO-2 holds a stage's whole gradients until it reduces them", "[cluster][memory]") {
+  // A layer: q and out of 64 x 128, k and v of 64 x 64, three matrices of 64 x 128, two norms of 64. Three per stage.
+  const Count layer = 2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128 + 2 * 64, table = 512 * 64, norm = 64;
+  ClusterCase c{even(), {}, {.pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};
+  c.arch.layers = 6;
+  for (int i = 0; i < 2; ++i) c.layout.stage_layers.push(3);
+  c.plan.seq = 8;
+  c.plan.global_batch = 16;
+  const Stages s = stages(c);
+  CHECK(s.all[0].memory.buckets == Bytes(4 * (3 * layer + table)));
+  CHECK(s.all[0].memory.gradients == Bytes(4 * (3 * layer + table) / 4));
+  CHECK(s.all[1].memory.buckets == Bytes(4 * (3 * layer + table + norm)));
+  c.layout = {.dp = 4, .zero = Zero::gradients};  // one micro-batch's gradients at a time
+  CHECK(stages(c).all[0].memory.buckets == Bytes(4 * (2 * table + norm)));
+}
+
+TEST_CASE("Experts that no other rank holds are in no bucket of a pipeline", "[cluster][memory]") {
+  ClusterCase c{even_moe(), {}, {.ep = 4, .pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};
+  c.arch.layers = 4;
+  c.arch.moe.layers = LayerSet::all(4);
+  for (int i = 0; i < 2; ++i) c.layout.stage_layers.push(2);
+  c.plan.seq = 8;
+  c.plan.global_batch = 16;
+  const Stages s = stages(c);
+  const LayerPrice& layer = s.prices.layer(0);
+  const Count own = layer.learned.total - layer.experts.total, table = 512 * 64;
+  CHECK(s.all[0].memory.buckets == Bytes(4 * (2 * own + table)));
+  CHECK(s.all[0].memory.gradients == Bytes(4 * ((2 * own + table + 3) / 4 + 2 * layer.experts.total)));
+}
+
 TEST_CASE("Weights that no other rank holds are not gathered", "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.ep = 4, .dp = 4, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
