@@ -40,7 +40,7 @@ class StepClock {
     const auto visit = [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
       const Spent work = work_of(r);
       busiest = std::max(busiest, works.push(work.total()));
-      const Seconds reduced = end - last_backward(r, m), gathered = first_wait(r, m);
+      const Seconds reduced = end - last_backward(r, m), gathered = gather_wait(r, m);
       Spent rest = sums;
       rest[Part::dp] += reduced + gathered;
       parts.reductions += reduced;
@@ -59,7 +59,7 @@ class StepClock {
       *mean = share * *mean;
     Seconds behind;
     for (const Seconds work : works) behind += busiest - work;
-    return with_waiting(all, step, share * behind, m.total, parts);
+    return with_waiting(all, step, share * behind, step_of(pipeline_, m), parts);
   }
 
   StepParts parts() {
@@ -155,14 +155,17 @@ class StepClock {
     for (Count i = 0; i < pipeline_.chunks; ++i) f(model_chunk(pipeline_, rank, i), i);
   }
 
-  /// The end of the step; visits every rank with the end of its sums over data-parallel ranks, its other sums and its
-  /// optimizer's pass, and with what it waits for the host beyond that. Ranks that hold the same rows have the same of
-  /// the sums and the pass.
+  /// The seconds of the step; visits every rank with the end of its data-parallel sums, its other sums and its
+  /// optimizer's pass (the same for ranks of the same rows), and with what it waits for the host beyond that.
   template <typename Visit, typename Wait>
   Seconds end_of_step(const Makespan& m, const Visit& visit, const Wait& wait) const {
-    Seconds summed, updated;
+    struct Ending {
+      Seconds summed, update;
+    };
+    InPlace<Ending, max_layers> ends;
     HeldRows last;
     Spent sums, update;
+    Seconds all;  // until the last rank has its sums
     for (Count r = 0; r < pipeline_.ranks; ++r) {
       const HeldRows rows = held_by(r);
       if (r == 0 || rows != last) {
@@ -171,17 +174,24 @@ class StepClock {
         update = end_.update(rows);
       }
       const Seconds end = network_end(summed_by(r, m));
-      summed = std::max(summed, end + sums.total());
-      updated = std::max(updated, update.total());
+      all = std::max(all, ends.push({end + sums.total(), update.total()}).summed);
       visit(r, end, sums, update);
     }
-    for (Count r = 0; r < pipeline_.ranks && offloads_; ++r) {
-      const HeldRows rows = held_by(r);
-      const Seconds waits = on_host(rows, std::max(Seconds(), landed(summed_by(r, m)) - summed));
-      updated = std::max(updated, end_.updating(rows).device + waits);
-      wait(waits);
+    Seconds step;
+    for (Count r = 0; r < pipeline_.ranks; ++r) {
+      const Ending& e = ends[static_cast<std::size_t>(r)];
+      const Seconds begin = alone() ? e.summed : all;
+      Seconds waits;
+      if (offloads_) wait(waits = on_host(held_by(r), std::max(Seconds(), landed(summed_by(r, m)) - begin)));
+      step = std::max(step, begin + (e.update + waits) - begin_of_step(r, m));
     }
-    return summed + updated;
+    return step;
+  }
+  /// Whether a rank updates when it has its own sums.
+  bool alone() const { return validates_after(pipeline_.schedule); }
+  /// From when a rank's step counts: by itself, or with all ranks.
+  Seconds begin_of_step(Count rank, const Makespan& m) const {
+    return alone() ? rank_span(pipeline_, times(room_.sends), m.chunks, rank).begin : Seconds();
   }
   /// What a rank waits for the host after its own part of the update; the last gradients are there `late`.
   Seconds on_host(const HeldRows& rows, Seconds late) const {
@@ -246,7 +256,7 @@ class StepClock {
 
   /// Adds the waiting: for messages, for the rank that has the most to do more than the mean, and the rest of the step.
   Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined, StepParts& parts) {
-    const Seconds unsent = makespan(pipeline_, times({}), room_.pipeline).total;
+    const Seconds unsent = step_of(pipeline_, makespan(pipeline_, times({}), room_.pipeline));
     parts.pipelined = pipelined;
     parts.unsent = unsent;
     Seconds waiting = step - all.total();
@@ -272,7 +282,13 @@ class StepClock {
     for_each_chunk(rank, [&](Count, Count i) { last = std::max(last, span(rank, i, m).last); });
     return last;
   }
-  /// What a rank waits for weights before its first forward, if it waits for nothing else.
+  /// What a rank waits for weights before its first forward; of ranks that begin together, if for nothing else.
+  Seconds gather_wait(Count rank, const Makespan& m) const {
+    if (!alone()) return first_wait(rank, m);
+    Seconds first = span(rank, 0, m).first;
+    for_each_chunk(rank, [&](Count, Count i) { first = std::min(first, span(rank, i, m).first); });
+    return first - begin_of_step(rank, m);
+  }
   Seconds first_wait(Count rank, const Makespan& m) const {
     ChunkSpan first = span(rank, 0, m);
     Seconds ready;

@@ -48,7 +48,8 @@ class StepBuilder {
     for (const RankSums& r : sums) put_off(r);
     for (Count r = 0; r < s_.pipeline.ranks; ++r) add_rest(r, sums[static_cast<std::size_t>(r)]);
     for (Count r = 0; r < s_.pipeline.ranks; ++r) add_update(r, sums[static_cast<std::size_t>(r)]);
-    return timeline_.run().value();
+    const Seconds end = timeline_.run().value();
+    return validates_after(s_.pipeline.schedule) ? from_step_to_step() : end;
   }
 
  private:
@@ -58,6 +59,11 @@ class StepBuilder {
   /// A task and what it waits for.
   struct Follower {
     std::size_t task, first;
+  };
+  /// What ends a rank's sums or its update.
+  struct Done {
+    Count rank = 0;
+    std::size_t task = 0;
   };
   /// The sums of a rank's gradients, and their way to the host.
   struct RankSums {
@@ -121,13 +127,12 @@ class StepBuilder {
 
   /// The order of an automatic schedule depends on when chunks are ready: when the gathers let them.
   void add_slots() {
-    std::vector<ChunkTime> times;
-    for (std::size_t q = 0; q < s_.chunks.size(); ++q) times.push_back(slots_.times(static_cast<Count>(q)));
+    for (std::size_t q = 0; q < s_.chunks.size(); ++q) times_.push_back(slots_.times(static_cast<Count>(q)));
     SlotMaker maker;
     maker.put = [this](Timeline&, Count rank, const Slot& slot, const Task& whole) {
       return slots_.put(rank, slot, whole);
     };
-    add_pipeline(timeline_, tasks_, s_.pipeline, {times, s_.sends, begins_}, maker);
+    add_pipeline(timeline_, tasks_, s_.pipeline, {times_, s_.sends, begins_}, maker);
   }
 
   /// The task with which a chunk's last backward ends.
@@ -199,21 +204,44 @@ class StepBuilder {
     timeline_.wait_for(*r.landed, r.summed, Seconds() - more);
   }
 
-  /// The sums that follow, and what all optimizers wait for.
+  /// The sums that follow, and what optimizers wait for.
   void add_rest(Count rank, const RankSums& r) {
-    done_.push_back(r.summed);
+    done_.push_back({rank, r.summed});
     const Seconds sums = s_.sums[static_cast<std::size_t>(rank)];
-    if (sums > Seconds()) done_.push_back(add(sharing(rank), TaskKind::reduce_gradients, sums));
+    if (sums > Seconds()) done_.push_back({rank, add(sharing(rank), TaskKind::reduce_gradients, sums)});
+  }
+
+  /// Of all ranks; of its own alone where updates are validated afterwards.
+  void wait_for_sums(std::size_t task, Count rank) {
+    for (const Done& d : done_)
+      if (!validates_after(s_.pipeline.schedule) || d.rank == rank) timeline_.wait_for(task, d.task);
   }
 
   void add_update(Count rank, const RankSums& r) {
     const auto i = static_cast<std::size_t>(rank);
-    const std::size_t task = add({.rank = rank}, TaskKind::optimizer, s_.updates[i]);
-    for (const std::size_t other : done_) timeline_.wait_for(task, other);
+    updates_.push_back({rank, add({.rank = rank}, TaskKind::optimizer, s_.updates[i])});
+    wait_for_sums(updates_.back().task, rank);
     if (s_.on_host[i] <= Seconds()) return;
-    const std::size_t host = add({rank, Lane::host}, TaskKind::update_on_host, s_.on_host[i]);
-    for (const std::size_t other : done_) timeline_.wait_for(host, other);
-    if (r.landed) timeline_.wait_for(host, *r.landed);
+    updates_.push_back({rank, add({rank, Lane::host}, TaskKind::update_on_host, s_.on_host[i])});
+    wait_for_sums(updates_.back().task, rank);
+    if (r.landed) timeline_.wait_for(updates_.back().task, *r.landed);
+  }
+
+  /// When a rank's weights begin to come at the latest, so that no first forward ends later.
+  Seconds begin_of(Count rank) {
+    std::optional<Seconds> first;
+    for (const Local& c : chunks(rank)) {
+      const auto q = static_cast<std::size_t>(c.chunk);
+      const Seconds begin = end_of(tasks_.forward(c.index, 0).end) - times_[q].forward - begins_[q];
+      first = first ? std::min(*first, begin) : begin;
+    }
+    return *first;
+  }
+  /// From a rank's begin to its updates' end, of the rank that takes longest.
+  Seconds from_step_to_step() {
+    Seconds longest;
+    for (const Done& d : updates_) longest = std::max(longest, end_of(d.task) - begin_of(d.rank));
+    return longest;
   }
 
   Timeline& timeline_;
@@ -221,8 +249,9 @@ class StepBuilder {
   const StepSeconds& s_;
   Count last_;  ///< micro-batch of a direction
   SlotEvents slots_;
-  std::vector<Seconds> begins_;    ///< by model chunk: when its first forward can begin, by its weights
-  std::vector<std::size_t> done_;  ///< what all optimizers wait for
+  std::vector<Seconds> begins_;       ///< by model chunk: when its first forward can begin, by its weights
+  std::vector<ChunkTime> times_{};    ///< by model chunk
+  std::vector<Done> done_, updates_;  ///< what optimizers wait for; their updates
 };
 
 }  // namespace

@@ -21,16 +21,17 @@ struct StepSeconds {
 StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                          const Partition& partition, Efficiency e = Efficiency::full);
 
-/// Appends a step to an empty timeline, and runs it: its seconds.
+/// Appends a step to an empty timeline, and runs it: its seconds. Where updates are validated afterwards
+/// (validates_after) the next step of a rank begins with its own update's end, and the seconds are from step to step.
 ///   gather_weights    ZeRO-1 and -2: from the step's begin on, unit after unit; a unit's first forward waits for its
 ///                     own; later where not all that can be hidden is
-///   slots             as calc/slot_events.hpp has them, with what ZeRO-2 reduces beside later work, and all that
-///   ZeRO-3
-///                     gathers and reduces
+///   slots             as calc/slot_events.hpp has them, with what ZeRO-2 reduces beside later work without a pipeline,
+///                     and all that ZeRO-3 gathers and reduces
 ///   reduce_gradients  a unit's when its last gradients are there, chunk after chunk in the order in which their last
 ///                     backwards end; or later, too; the other sums of the rank follow (no unit: -1)
 ///   offload_gradients  a unit's, when they are reduced
-///   optimizer         on all ranks at once, when the last has its sums: clipping needs the norm of all gradients
+///   optimizer         on all ranks at once, when the last has its sums: clipping needs the norm of all gradients; or,
+///                     validated afterwards, on every rank when it has its own
 ///   update_on_host    then, too, where the rank's gradients are on the host
 Seconds add_step(Timeline& timeline, PipelineTasks& tasks, const StepSeconds& s);
 

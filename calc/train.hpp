@@ -82,7 +82,11 @@ class StepRoom {
 ///   step = pipeline of micro-batches, then sums of gradients, then the optimizer's pass
 ///
 /// A rank sums its gradients as soon as its own last backward allows (calc/chunk_time.hpp); the optimizers start
-/// together, once the slowest rank is done, since clipping needs the norm of all gradients. What tensor-parallel ranks
+/// together, once the slowest rank is done, since clipping needs the norm of all gradients. Where a schedule validates
+/// updates afterwards (validates_after), a rank's optimizer follows its own sums, its next step its own optimizer, and
+/// steps follow one another as fast as the rank lets them whose part takes longest, from its first forward (with the
+/// gathers that this waits for) to its update. Left out: the partial norms that ranks pass on meanwhile, rollbacks, and
+/// that ranks of unequal work may shift against each other in later steps. What tensor-parallel ranks
 /// sum once per step, the gradients of a token table that first and last stage share, and those of DualPipe's two
 /// copies of the model follow these sums.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);

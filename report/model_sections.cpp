@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "calc/pipeline/schedule.hpp"
 #include "presets/unknown_keys.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/narrowed.hpp"
@@ -200,6 +201,11 @@ void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
     n.push_back(
         "ZeRO 2 in a pipeline: a rank accumulates its stage's whole gradients and reduces them once per step, as under "
         "ZeRO 1; the gradient buckets hold them until then");
+  if (r.has(part::step) && validates_after(l.schedule) && ranks(l, Group::pipeline) > 1)
+    n.push_back(fmt::format(
+        "{}: a rank updates when its own gradients are summed, and the norm of all is validated in the next "
+        "step (arXiv:2401.10241, section 4); the time is from step to step",
+        name(l.schedule)));
 }
 }  // namespace
 

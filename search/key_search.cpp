@@ -227,14 +227,15 @@ void KeySearch::price_sharded(Zero zero) {
 }
 
 /// A lower bound of the seconds until all gradients are summed: that of calc/pipeline/bound.hpp, and what is summed
-/// after a rank's last backward. Of Zero::none it holds for all stages, since the others add waits: without its sums.
-/// Under offload each stage has its own, since shards are smaller.
+/// after a rank's last backward; where ranks update by themselves, of the rank that takes longest. Of Zero::none it
+/// holds for all stages, since the others add waits: without its sums. Under offload each stage has its own, since
+/// shards are smaller.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   price_sharded(zero);
   const auto seconds = [&](Count q) -> const ChunkSeconds& {
     return classes_[static_cast<std::size_t>(staging_->class_of(q))].seconds[static_cast<std::size_t>(zero)];
   };
-  const bool split = splits_backward(p.schedule);
+  const bool split = splits_backward(p.schedule), alone = validates_after(p.schedule);
   const Seconds send = p.ranks > 1 ? send_seconds(*prices_, layout_, space_.cluster, efficiency_) : Seconds();
   const double m = static_cast<double>(p.micro_batches);
   const Seconds last = sums && !split ? seconds(0).reducing : Seconds();
@@ -254,6 +255,10 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
       summed = std::min(summed, s.reducing);
     }
     if (!sums) summed = Seconds();
+    if (alone) {  // from its own first forward on
+      longest = std::max(longest, (sums ? first.gathering : Seconds()) + m * work + summed);
+      continue;
+    }
     const Seconds back = split ? m * (work - weights) + out : m * work + out + last;
     longest = std::max(longest, in + std::max(m * work + summed, back));
     in += first.forward;
@@ -262,13 +267,15 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   return longest;
 }
 
-/// The optimizer's pass of the rank that has most to do, on the device and on the host.
+/// The optimizer's pass, on the device and on the host, of the rank that has most to do; where ranks update by
+/// themselves, of the one that has least, since another may take longest.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
-  Seconds most;
+  InPlace<Seconds, max_layers> all;
   for (const HeldSums& s : held_)
-    most = std::max(most, update_seconds(updated_states(s, plan_, layout_), plan_, rates).total({}, 1));
-  return most;
+    all.push(update_seconds(updated_states(s, plan_, layout_), plan_, rates).total({}, 1));
+  return validates_after(layout_.schedule) && now_.pp > 1 ? *std::min_element(all.begin(), all.end())
+                                                          : *std::max_element(all.begin(), all.end());
 }
 
 bool KeySearch::can_enter(Seconds step, Bytes bytes) const {

@@ -360,7 +360,7 @@ Makespan PipelineRun::run() {
     room_.spans_[i] = {Seconds(c.first), Seconds(c.last + left_out_)};
     total = std::max(total, room_.spans_[i].last);
   }
-  return {total, room_.spans_, room_.busy_};
+  return {total, longest_span(p_, t_, room_.spans_), room_.spans_, room_.busy_};
 }
 
 Makespan PipelineRun::run_and_write() {
@@ -384,9 +384,9 @@ Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, bool
   Pipeline in_order = p;
   in_order.schedule = written(p.schedule);
   if (in_order.schedule == p.schedule) return PipelineRun(p, t, room, whole).run();
-  const Seconds by_order = PipelineRun(in_order, t, room, whole).run().total;
+  const Seconds by_order = step_of(p, PipelineRun(in_order, t, room, whole).run());
   const Makespan by_rule = PipelineRun(p, t, room, whole).run();
-  if (by_rule.total <= (1 + 1e-12) * by_order) return by_rule;
+  if (step_of(p, by_rule) <= (1 + 1e-12) * by_order) return by_rule;
   return PipelineRun(in_order, t, room, whole).run_and_write();
 }
 

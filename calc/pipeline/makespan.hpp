@@ -5,18 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "calc/pipeline/times.hpp"
+#include "calc/pipeline/rank_span.hpp"
 
 namespace llmcalc {
-
-/// When a local chunk begins its first forward, and ends its last backward, weight gradients included.
-struct ChunkSpan {
-  Seconds first{}, last{};
-};
 
 /// The spans lie in the room and hold until its next use.
 struct Makespan {
   Seconds total{};
+  Seconds longest{};                    ///< span of a rank
   std::span<const ChunkSpan> chunks{};  ///< by chunk_index() of rank and local chunk
   std::span<const Seconds> busy{};      ///< by rank, without waiting
 };
@@ -76,9 +72,14 @@ class MakespanRoom {
 
 /// Precondition: the pipeline has no flaw, and there is a time for each chunk and boundary.
 /// Afterwards the room holds the slots of an automatic schedule, without the rounds that repeat. ZB-1p and ZB-2p may
-/// run every order that stays within their memory, those of ZB-H1 and ZB-H2 among them: where such a one ends sooner
-/// than what the rule for gaps makes, it is theirs.
+/// run every order that stays within their memory, those of ZB-H1 and ZB-H2 among them: where such a one takes less
+/// time than what the rule for gaps makes, it is theirs.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);
+
+/// The time of a step's slots: until the last rank is done, or from step to step where a rank goes on by itself.
+inline Seconds step_of(const Pipeline& p, const Makespan& m) {
+  return validates_after(p.schedule) ? m.longest : m.total;
+}
 
 /// The same with no round left out, so that the room holds all slots of an automatic schedule.
 Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);

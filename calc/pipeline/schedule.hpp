@@ -51,6 +51,15 @@ constexpr bool splits_backward(Schedule s) { return s > Schedule::interleaved; }
 constexpr bool has_pairs(Schedule s) { return s == Schedule::dualpipe || s == Schedule::dualpipe_v; }
 /// Whether the order of slots depends on times: it is found by a rule, not written down.
 constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Schedule::zb_2p || s == Schedule::zb_v; }
+/// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, which
+/// clips them, is checked during the next step, and a wrong update is taken back (arXiv:2401.10241, section 4). Without
+/// that ranks that begin one after another and do the same would end one after another, too, and the first would wait:
+/// no bubble of 0. The paper has it for ZB-H2 and ZB-2p, its authors' settings for ZB-V, too
+/// (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does without. The gradients of a token
+/// table that both ends share are exchanged there while other gradients of weights are left, so that no rank waits.
+constexpr bool validates_after(Schedule s) {
+  return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
+}
 
 /// Whether a layout's slots have exchanges with experts that can run beside another slot's work.
 inline bool pairs_experts(const Layout& l) {

@@ -70,6 +70,7 @@ TEST_CASE("Equal stages wait as long as the papers say, and for nothing else", "
       check({.pp = p, .schedule = Schedule::gpipe}, textbook::Schedule::gpipe, m);
       check({.pp = p}, textbook::Schedule::one_f_one_b, m);
       check({.pp = p, .schedule = Schedule::zb_h1}, textbook::Schedule::zb_h1, m);
+      if (m >= 2 * p) check({.pp = p, .schedule = Schedule::zb_h2}, textbook::Schedule::zb_h2, m);
       if (m % p == 0 && m > p)
         check({.pp = p, .chunks = 3, .schedule = Schedule::interleaved}, textbook::Schedule::interleaved, m);
     }
@@ -104,15 +105,37 @@ TEST_CASE("Narayanan's share of the bubble is (P - 1)/(v m)", "[cluster][bubble]
   }
 }
 
-TEST_CASE("ZB-H2 and ZB-2p leave no bubble but the fill where all parts take equal times", "[cluster][bubble]") {
+TEST_CASE("ZB-H2, ZB-2p and ZB-V leave no bubble where all parts take equal times", "[cluster][bubble]") {
+  // arXiv:2401.10241, table 1 and section 4: ranks that update by themselves need not end together.
   Prices p = equal_layers(layers);
   for (LayerPrice& row : p.rows)
     if (row.segment == SegmentKind::block) row.forward = row.backward_input = row.backward_weight = pass(1);
-  for (const Schedule s : {Schedule::zb_h2, Schedule::zb_2p}) {
-    const Layout l{.pp = 4, .schedule = s};
-    // A step that begins and ends on all ranks at once shows the first micro-batch's way to the last rank.
-    CHECK(run(l, 32, p)[Part::bubble].value == Approx(3.0 * layers / 4).epsilon(1e-12));
+  for (const Schedule s : {Schedule::zb_h2, Schedule::zb_2p, Schedule::zb_v}) {
+    const Layout l{.pp = 4, .chunks = fixed_chunks(s), .schedule = s};
+    CHECK(run(l, 32, p).total().value == Approx(32 * 3 * layers / 4).epsilon(1e-12));
+    CHECK(run(l, 32, p)[Part::bubble].value <= 1e-9);
   }
+}
+
+TEST_CASE("A rank that validates its update afterwards follows its own gradients alone", "[cluster][bubble]") {
+  // Two stages of one layer, F = B = W = 1, four micro-batches, updates of 2 and 20 s. Rank 0 runs F F F B W F B W B W
+  // B W from 0 to 12, rank 1 F B F B F B W F B W W W from 1 to 13: 12 each, and 12 + 20 from step to step.
+  Prices p = equal_layers(2);
+  for (LayerPrice& row : p.rows)
+    if (row.segment == SegmentKind::block) row.forward = row.backward_input = row.backward_weight = pass(1);
+  const auto with_ends = [&](Count table, Count head) {
+    Prices with = p;
+    for (LayerPrice& row : with.rows) {
+      if (row.segment == SegmentKind::embedding) row.learned.total = table;
+      if (row.segment == SegmentKind::head) row.learned.total = head;
+    }
+    return with;
+  };
+  const Layout l{.pp = 2, .schedule = Schedule::zb_h2};
+  constexpr Count per_second = 100'000'000'000 / 30;  // numbers that Adam updates in a second, 30 bytes each
+  const auto step = [&](const Prices& prices) { return run(l, 4, prices).total().value; };
+  CHECK(step(with_ends(2 * per_second, 20 * per_second)) == Approx(12 + 20).epsilon(1e-9));
+  CHECK(step(with_ends(20 * per_second, 2 * per_second)) == Approx(12 + 20).epsilon(1e-9));
 }
 
 TEST_CASE("Equal stages that wait for their shards are not out of balance", "[cluster][bubble]") {

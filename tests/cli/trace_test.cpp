@@ -41,7 +41,7 @@ TEST_CASE("every event of a trace lies in its row without overlap, and the last 
   for (const char* options :
        {"--global-batch 4", "--pp 4 --global-batch 12", "--pp 4 --schedule zb-h1 --global-batch 12",
         "--pp 4 --dp 2 --zero 1 --schedule interleaved --chunks 3 --global-batch 16",
-        "--pp 4 --schedule zb-v --dp 8 --zero 2 --global-batch 64",
+        "--pp 4 --schedule zb-1p --dp 8 --zero 2 --global-batch 64",
         "--pp 4 --schedule dualpipe --tp 2 --dp 2 --zero 3 --global-batch 32", "--dp 8 --zero 3 --efficiency 0.5"}) {
     INFO(options);
     const Traced t = traced(options);
@@ -55,6 +55,27 @@ TEST_CASE("every event of a trace lies in its row without overlap, and the last 
       last = std::max(last, row);
     }
     CHECK(std::abs(static_cast<double>(last) / 1000 - t.step_us) <= 0.001 + 1e-12 * t.step_us);
+  }
+}
+
+TEST_CASE("in a trace of stages that update by themselves the longest stage's part is the step", "[trace]") {
+  for (const char* schedule : {"zb-h2", "zb-2p", "zb-v"}) {
+    INFO(schedule);
+    const Traced t = traced("--pp 4 --global-batch 24 --schedule " + std::string(schedule));
+    std::map<int, std::pair<std::int64_t, std::int64_t>> parts;  // by stage, in nanoseconds
+    for (const json::Value& e : t.events) {
+      if (e["ph"] != "X") continue;
+      const std::int64_t begin = nanoseconds(e, "ts"), end = begin + nanoseconds(e, "dur");
+      const auto [at, added] = parts.insert({e["pid"].get<int>(), {begin, end}});
+      at->second = {std::min(at->second.first, begin), std::max(at->second.second, end)};
+    }
+    std::int64_t longest = 0, last = 0;
+    for (const auto& [stage, part] : parts) {
+      longest = std::max(longest, part.second - part.first);
+      last = std::max(last, part.second);
+    }
+    CHECK(std::abs(static_cast<double>(longest) / 1000 - t.step_us) <= 0.002 + 1e-12 * t.step_us);
+    CHECK(static_cast<double>(last) / 1000 >= t.step_us - 0.002);
   }
 }
 
