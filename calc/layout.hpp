@@ -163,6 +163,15 @@ constexpr Layout one_replica(Layout l) {
   return l;
 }
 
+/// The layout of a batch that one engine serves: tensor-parallel ranks without any others.
+constexpr Layout one_engine(const Layout& l) {
+  Layout engine;
+  engine.tp = l.tp;
+  engine.sp = l.sp;
+  engine.collectives = l.collectives;
+  return engine;
+}
+
 /// The reason why a layout is impossible for a model: a value, not an exception.
 enum class LayoutFlaw : std::uint8_t {
   none,

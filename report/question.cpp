@@ -7,6 +7,7 @@
 #include "report/options.hpp"
 #include "report/sections.hpp"
 #include "report/stages.hpp"
+#include "text/counted.hpp"
 
 namespace llmcalc {
 
@@ -40,6 +41,15 @@ std::string title(const HardwareCard& card) { return card.title.empty() ? card.n
 std::string devices(const Request& r, Count n) {
   const std::string name = title(*r.hardware);
   return n == 1 ? "one " + name : fmt::format("{} x {}", n, name);
+}
+
+void note_engine(const Request& r, Report& report) {
+  const Count trained = devices(r.layout), serving = devices(one_engine(r.layout));
+  if (trained == serving) return;
+  report.notes.push_back(
+      fmt::format("training runs on {} and inference on {}: an engine has the tensor-parallel ranks of a run and no "
+                  "others",
+                  counted(trained, "GPU"), counted(serving, "GPU")));
 }
 
 }  // namespace llmcalc

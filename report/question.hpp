@@ -27,5 +27,7 @@ std::string title(const ModelCard& card);
 std::string title(const HardwareCard& card);
 /// "one H100 SXM 80GB", "8 x H100 SXM 80GB".
 std::string devices(const Request& r, Count n);
+/// Notes how many GPUs serve the batch of an answer whose training runs on others too.
+void note_engine(const Request& r, Report& report);
 
 }  // namespace llmcalc

@@ -311,6 +311,11 @@ void settle(Request& r) {
   if (!r.has(part::training)) r = for_inference(std::move(r));
 }
 
+Request of_one_engine(Request r) {
+  r.layout = one_engine(r.layout);
+  return r;
+}
+
 Bytes process_bytes(const Request& r) { return r.hardware ? r.hardware->cluster.device.achieved.overhead : Bytes(); }
 
 void check(const Request& r, Parts parts) {

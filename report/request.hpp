@@ -91,6 +91,10 @@ struct Request {
 /// replicas, prompt; and narrows the parts to the half that was asked for.
 void settle(Request& r);
 
+/// The request of the batch that an answer with both halves serves: the training run's layout without all but its
+/// tensor-parallel ranks, which are an engine.
+Request of_one_engine(Request r);
+
 /// Measured bytes that a process takes of a device before any tensor; 0 where they are not known.
 Bytes process_bytes(const Request& r);
 

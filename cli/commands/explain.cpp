@@ -94,7 +94,7 @@ Answers answers(const Request& r, const Wanted& wanted) {
   const explain::Parts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
                              inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
   const Request trained = for_training(r);
-  Request asked = for_inference(r);
+  Request asked = for_inference(has_traffic(r.serving) ? r : of_one_engine(r));
   settle_serving(asked);
   const explain::Setting of_training(trained, {parts.training, false}), rest(asked, {false, parts.inference});
   std::size_t without_device = 0;

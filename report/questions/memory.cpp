@@ -10,8 +10,10 @@ void fill_memory(const Request& r, Report& report) {
   const bool training = r.has(part::training), inference = r.has(part::inference);
   if (training) report.sections = {training_memory_section(r), process_section(r), activations_section(r)};
   if (inference) {
-    report.sections.push_back(inference_memory_section(r));
-    report.sections.push_back(kv_cache_section(r));
+    const Request served = of_one_engine(r);
+    report.sections.push_back(inference_memory_section(served));
+    report.sections.push_back(kv_cache_section(served));
+    note_engine(r, report);
   }
   if (r.ops && training) report.grids.push_back(operators_grid(r, Phase::training));
   if (r.ops && !training)

@@ -10,9 +10,9 @@ namespace llmcalc {
 namespace {
 
 void fill_report(const Request& r, Report& report) {
-  const Request trained = for_training(r), asked = for_inference(r);
+  const Request served = of_one_engine(r), trained = for_training(r), asked = for_inference(served);
   const TrainEstimate t = train(r.model.arch, r.plan, r.layout, trained.hardware->cluster);
-  const InferEstimate i = infer(r.model.arch, r.plan, r.layout, asked.hardware->cluster);
+  const InferEstimate i = infer(r.model.arch, r.plan, asked.layout, asked.hardware->cluster);
   report.sections = {parameters_section(r.model),
                      flops_section(r),
                      formulas_section(r),
@@ -24,14 +24,14 @@ void fill_report(const Request& r, Report& report) {
                      utilization_section(trained, t),
                      run_flops_section(r),
                      run_section(trained, t),
-                     inference_memory_section(r),
-                     kv_cache_section(r),
+                     inference_memory_section(served),
+                     kv_cache_section(served),
                      prefill_section(asked, i),
                      decode_section(asked, i),
                      decode_sensitivity_section(asked),
                      drafts_section(asked, i),
                      end_to_end_section(asked, i),
-                     limits_section(r)};
+                     limits_section(served)};
   if (trained.software) report.sections.push_back(estimate_section(trained, t));
   if (asked.engine) report.sections.push_back(inference_estimate_section(asked));
   if (r.ops)
@@ -39,6 +39,7 @@ void fill_report(const Request& r, Report& report) {
       report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
   add_train_verdict(report, "training");
   add_infer_verdict(report, "inference");
+  note_engine(r, report);
   note_measured_scale(trained, t, report);
   note_measured_device(trained.software ? trained : asked, report);
   note_wider_training(trained, report);
