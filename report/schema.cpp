@@ -87,7 +87,7 @@ constexpr std::array objects{
     Table{"utilization", "utilisation of a measured step, by convention"},
     Table{"learnt_model", "the model that was trained"},
     Table{"engine_memory", "what a serving engine holds on a GPU, by named terms, and its KV cache"},
-    Table{"steady_state", "the long run of a server by queueing theory"},
+    Table{"steady_state", "the capacity of a server by the limits of a pass"},
     Table{"learning", "a training run on a text"},
     Table{"generation", "a generated text and its speed"},
     Table{"prediction", "how well a model predicts a text"},

@@ -78,9 +78,9 @@ using GoesOn = std::function<bool(Count, Count)>;
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on);
 
-/// The long run of such traffic by queueing theory. What the cache had of prompts is taken from the run; of sessions,
-/// whose tokens leave the cache the sooner the more come, theory says what it has at capacity, or where it does not
-/// know (a log; turns that come to another cache) `cached_at_capacity`.
+/// The capacity for such traffic by the limits of a pass. What the cache had of prompts is taken from the run; of
+/// sessions, whose tokens leave the cache the sooner the more come, theory says what it has at capacity, or where it
+/// does not know (a log; turns that come to another cache) `cached_at_capacity`.
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served, std::optional<double> cached_at_capacity);
 
@@ -89,13 +89,8 @@ bool has_sessions(const std::vector<ServerRequest>& all);
 /// Means of the traffic: lengths, how much they differ, and what all prompts have in common. The rate and what is
 /// cached are the caller's.
 SteadyLoad mean_load(const ServingTraffic& traffic);
-/// Why queueing theory does not tell the long run; empty: it does, of engines of one kind whose batches are not fixed.
+/// Why no such capacity is known; empty: it is, of engines of one kind whose batches are not fixed.
 std::string why_no_long_run(const Request& r, const ServingEngine& e);
-/// Whether it is known how even arrivals are: those of drawn requests that wait for no answer.
-bool has_known_arrivals(const ServingInputs& v);
-/// How requests come in the long run: "poisson", "gamma:2, in the wait for a place alone", since the batch is that of
-/// Poisson's, or "poisson, assumed" where nobody knows.
-std::string assumed_arrivals(const Request& r);
 
 /// What a part of the engines answers in a time; `parts` of them are all.
 struct ServingCapacity {

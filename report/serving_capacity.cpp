@@ -135,7 +135,7 @@ class CapacityTrial {
   }
 
  private:
-  /// Of the part, by queueing theory: a rate to begin with.
+  /// Of the part, by the limits of a pass: a rate to begin with.
   double guess() const {
     const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
     SteadyLoad load = mean_load(traffic_);

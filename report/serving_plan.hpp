@@ -43,7 +43,7 @@ Served served_alone(const Request& r, const ServingEngine& e, const ServingTraff
 std::string too_slow(const Request& r, const Served& alone);
 
 /// The offer of a hardware and layout: whether it has room, how fast a request alone is, and how many engines the load
-/// takes at least, those that answer 1.5 times as much as they do by queueing theory, which errs by less.
+/// takes at least, those that answer 1.5 times as much as the limits of a pass say, which errs by less.
 ServingOffer serving_offer(const Request& r);
 
 /// Settles offers as far as they can be shown, and serves the load with these: the `top` best, best first, among them

@@ -208,7 +208,7 @@ void add_serving_notes(Report& report, const Request& r, const ServingEngine& e,
   note_wider_inference(r, report);
   if (std::string note = formats_note(r); !note.empty()) report.notes.push_back(std::move(note));
   if (const std::string why = why_no_long_run(r, e); !why.empty())
-    report.notes.push_back("no long run by queueing theory: " + why);
+    report.notes.push_back("no capacity by the limits of a pass: " + why);
   if (r.serving.prefix_cache && e.rules.scheduler.limited_groups > 0 && e.rules.scheduler.whole_groups == 0)
     report.notes.push_back(
         "every layer has a window: a sequence holds that alone, and of what an engine keeps of it for later prompts "

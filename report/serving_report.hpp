@@ -14,7 +14,7 @@ Section engine_memory_section(const Request& r, const ServingEngine& e, Count to
 /// Times, rates and prices of a run on a server of that capacity.
 Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& s,
                         const ServingCapacity& capacity);
-/// The same in the long run, by queueing theory.
+/// Its capacity by the limits of a pass.
 Section steady_state_section(const Request& r, const SteadyState& s);
 /// A run of the request's traffic, and what it was made of.
 struct WholeRun {
@@ -26,11 +26,11 @@ struct WholeRun {
 };
 /// Absent where the engine has no room.
 std::optional<WholeRun> whole_run(const Request& r);
-/// Its long run. With sessions the capacity is measured for it.
+/// Its capacity by the limits of a pass. With sessions what the cache has at capacity is measured for it.
 SteadyState steady_state_of(const WholeRun& w);
 /// The section of a whole run of the request's traffic; without rows where the engine has no room.
 Section served_section(const Request& r);
-/// The section of its long run, the same.
+/// The section of that capacity, the same.
 Section long_run_section(const Request& r);
 
 /// "first token within 500.0 ms and 33.00 ms per token": the limits of a request.

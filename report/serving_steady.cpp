@@ -1,7 +1,8 @@
-// The long run of a server by queueing theory.
+// The capacity of a server by the limits of a pass.
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "report/sections.hpp"
 #include "report/serving_report.hpp"
@@ -78,18 +79,10 @@ SteadyLoad mean_load(const ServingTraffic& traffic) {
           .prompt_variation = prompt_variation_of(all)};
 }
 
-bool has_known_arrivals(const ServingInputs& v) { return v.rate && v.turns == 1; }
-
 std::string why_no_long_run(const Request& r, const ServingEngine& e) {
   if (r.serving.pools) return "it knows no engines of two kinds (--pools)";
   if (e.rules.scheduler.batching == Batching::fixed) return "it knows no fixed batches";
   return "";
-}
-
-std::string assumed_arrivals(const Request& r) {
-  if (!has_known_arrivals(r.serving)) return "poisson, assumed";
-  const std::string said = arrivals_text(r.serving.arrival_variation);
-  return said == "poisson" ? said : said + ", in the wait for a place alone";
 }
 
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
@@ -98,33 +91,26 @@ SteadyState steady_state_of(const Request& r, const ServingEngine& e, const Serv
   SteadyLoad load = mean_load(traffic);
   const auto tokens = [&](double share) { return std::min(share * load.prompt, load.prompt - 1); };
   load.cached = tokens(served.cached);
-  if (const Fleet fleet = serving_fleet(r, e); finds_its_cache(v, fleet))
+  const Fleet fleet = serving_fleet(r, e);
+  if (finds_its_cache(v, fleet))
     load.sessions = sessions_of(r, load);
   else if (cached_at_capacity)
     load.cached_at_capacity = tokens(*cached_at_capacity);
-  if (has_known_arrivals(v)) load.arrivals = v.arrival_variation * v.arrival_variation;
-  const Fleet fleet = serving_fleet(r, e);
-  if (v.users)
-    load.rate = closed_rate(fleet, e.times, load, *v.users, v.think);
-  else
-    load.rate = v.rate ? *v.rate : rate_of(traffic.requests.requests);
+  if (!v.users) load.rate = v.rate ? *v.rate : rate_of(traffic.requests.requests);
   return steady_state(fleet, e.times, load);
 }
 
 Section steady_state_section(const Request& r, const SteadyState& s) {
-  Section section{"steady_state", "the long run, by queueing theory", {}};
-  section.add("capacity_req_s", "capacity", s.capacity, Unit::none, "requests per second");
+  Section section{"steady_state", "capacity by the limits of a pass", {}};
+  section.add("capacity_req_s", "capacity", s.capacity, Unit::none,
+              fmt::format("requests per second; simulated, {:.3g} to {:.3g}", s.least_capacity(), s.most_capacity()));
+  section.add("capacity_req_s_low", "", s.least_capacity());
+  section.add("capacity_req_s_high", "", s.most_capacity());
   section.add("limit", "  limited by", std::string(name(s.limit)));
+  if (r.serving.users) return section;
   section.add("rate_req_s", "rate", s.load * s.capacity, Unit::none, "requests per second");
-  section.add("arrivals", "  which come as", assumed_arrivals(r));
   section.add("load", "load", s.load, Unit::ratio, "of the capacity");
   if (s.growth > 0) section.add("growth_req_s", "the queue grows by", s.growth, Unit::none, "requests per second");
-  if (!s.times) return section;
-  section.add("wait_s", "wait for a place", s.times->wait);
-  section.add("ttft_s", "to the first token", s.times->first_token);
-  if (s.decodes > 0) section.add("tpot_s", "per token behind it", s.times->per_token);
-  section.add("latency_s", "to the last token", s.times->latency);
-  section.add("decoding", "sequences in a pass", s.times->decoding);
   return section;
 }
 

@@ -36,12 +36,6 @@ ChunkShares most_of_ranks(double mean, double ranks, Count most) {
   return all;
 }
 
-double mean_of(const ChunkShares& all) {
-  double sum = 0;
-  for (const auto& [chunks, share] : all) sum += share * static_cast<double>(chunks);
-  return sum;
-}
-
 /// One rank of one replica under a load.
 class SteadyRank {
  public:
@@ -70,8 +64,8 @@ class SteadyRank {
   /// Seconds of a pass in which k requests begin and as many end; one sequence at a time has passes of its prompt or of
   /// its answer.
   double pass(double k) const {
-    if (rules_.sequences > 1) return time(k * decodes_, k * chunks(k * decodes_)).mean;
-    return (decodes_ * time(1, 0).mean + chunks(0) * time(0, 1).mean) / passes(0);
+    if (rules_.sequences > 1) return time(k * decodes_, k * chunks(k * decodes_));
+    return (decodes_ * time(1, 0) + chunks(0) * time(0, 1)) / passes(0);
   }
 
   /// Blocks of what is in progress at a rate, without those of a shared prefix.
@@ -81,28 +75,7 @@ class SteadyRank {
     return rate * pass * std::max(1.0, block_passes(n) - shared * passes(n));
   }
 
-  SteadyTimes at(double rate, double capacity, double places) const {
-    SteadyTimes t;
-    const double pass = pass_seen(rate, capacity, places), others = rate * pass * decodes_;
-    const double n = std::min(others + (decodes_ > 0 ? 1 : 0), places - 1);
-    const double others_chunks = std::min(rate * pass * chunks(n), places - 1);
-    const double own = chunks(n) * own_chunk(n, others_chunks);
-    t.busy = places > 1 ? 1 - std::exp(-rate * (own + decodes_ * pass)) : 0;
-    t.rest = Seconds(rest(rate, pass, n));
-    t.prompt = Seconds(own);
-    t.pass = Seconds(pass);
-    t.wait = Seconds(queue(rate / capacity, places, places / capacity)) + t.busy * t.rest;
-    t.first_token = t.wait + t.prompt;
-    t.per_token = Seconds(decodes_ > 0 ? decodes_ * pass / (load_.generate - 1) : 0);
-    t.latency = t.first_token + Seconds(decodes_ * pass);
-    t.decoding = others;
-    return t;
-  }
-
  private:
-  struct Moments {
-    double mean, square;
-  };
   double new_tokens() const { return std::max(1.0, load_.prompt - load_.cached); }
   /// Of a decoding sequence in a pass.
   double decode_rows() const { return static_cast<double>(1 + rules_.speculation.length); }
@@ -172,33 +145,22 @@ class SteadyRank {
     if (ranks_ == 1) return around(bursts);
     return most_of_ranks(bursts, ranks_, static_cast<Count>(std::ceil(room(decoding) / tokens)));
   }
-  /// Seconds of a pass and their square; `chunks`: of a rank, in the mean.
-  Moments time(double decoding, double chunks) const {
+  /// Seconds of a pass in the mean; `chunks`: of a rank, in the mean.
+  double time(double decoding, double chunks) const {
     const double rows = decoding * decode_rows() + chunks * chunk(decoding, new_tokens());
     const double prompt = seen_tokens();
     if (!apart()) return time(decoding, slowest(decoding, chunks), rows, prompt);
-    const Moments a = time(decoding, {{0, 1}}, rows, prompt), p = time(0, slowest(0, chunks), rows, prompt);
-    return {a.mean + p.mean, a.square + p.square + 2 * a.mean * p.mean};
+    return time(decoding, {{0, 1}}, rows, prompt) + time(0, slowest(0, chunks), rows, prompt);
   }
   /// The same of passes with so many chunks; `rows`: of a rank, in the mean.
-  Moments time(double decoding, const ChunkShares& chunks, double rows, double prompt) const {
-    Moments sum{0, 0};
+  double time(double decoding, const ChunkShares& chunks, double rows, double prompt) const {
+    double mean = 0;
     for (const auto& [n, of_n] : around(decoding))
       for (const auto& [m, of_m] : chunks) {
         const PassWork w = work(n, m, rows, prompt);
-        const double s = w.rows() == 0 ? 0 : seconds(times_.pass(w)).value;
-        sum.mean += of_n * of_m * s;
-        sum.square += of_n * of_m * s * s;
+        mean += of_n * of_m * (w.rows() == 0 ? 0 : seconds(times_.pass(w)).value);
       }
-    return sum;
-  }
-  /// Seconds of a pass that holds a request's own chunk beside others', on its rank in the mean.
-  double own_chunk(double decoding, double others) const {
-    const double tokens = chunk(decoding, new_tokens()), all = std::max(1 + others, mean_of(slowest(decoding, others)));
-    const double most = std::max(1.0, room(decoding) / tokens);
-    return time(decoding, around(std::min(all, most)), decoding * decode_rows() + (others + 1 / ranks_) * tokens,
-                new_tokens())
-        .mean;
+    return mean;
   }
 
   /// The pass that a decoding sequence sees: bisected between a pass of itself alone and one of full capacity.
@@ -206,27 +168,16 @@ class SteadyRank {
     const double own = decodes_ > 0 ? 1 : 0;
     const auto others = [&](double n) { return std::min(n, places - 1); };
     const auto n = [&](double t) { return own + others(rate * t * decodes_); };
-    const auto excess = [&](double t) { return time(n(t), others(rate * t * chunks(n(t)))).mean - t; };
+    const auto excess = [&](double t) { return time(n(t), others(rate * t * chunks(n(t)))) - t; };
     SteadyState most;
     put_most(most);
-    double low = 0, high = 2 * most.begun / capacity + time(own, 1).mean;
+    double low = 0, high = 2 * most.begun / capacity + time(own, 1);
     while (excess(high) > 0 && high < 1e9) high *= 2;
     for (int i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;
       (excess(middle) > 0 ? low : high) = middle;
     }
     return high;
-  }
-
-  /// The mean rest of a pass at a random moment.
-  double rest(double rate, double pass, double decoding) const {
-    const Moments m = time(decoding, rate * pass * chunks(decoding));
-    return m.mean > 0 ? m.square / (2 * m.mean) : 0;
-  }
-
-  double queue(double load, double places, double in_progress) const {
-    const double exponent = std::sqrt(2 * (places + 1)) - 1;
-    return (load_.arrivals + load_.variation) / 2 * std::pow(load, exponent) / (1 - load) * in_progress / places;
   }
 
   const SchedulerRules& rules_;
@@ -343,26 +294,11 @@ SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const Stead
   s.decodes = rank.decodes();
   const double capacity = s.begun / s.full_pass.value;
   s.capacity = s.ranks * capacity;
-  s.most_in_progress = s.begun * full.passes(s.begun * full.decodes());
   s.load = load.rate / s.capacity;
   s.growth = std::max(0.0, load.rate - s.capacity);
-  if (s.load >= 1) return s;
-  s.times = rank.at(load.rate / s.ranks, capacity, std::max(1.0, s.most_in_progress));
-  const Seconds besides = seconds(times.request);
-  s.times->first_token += besides;
-  s.times->latency += besides;
+  if (load.sessions.turns > 1 && load.sessions.think == Seconds()) s.above = 0.25;
+  if (fleet.server.ranks > 1 && load.variation == 0 && load.prompt_variation == 0) s.below = 0.3;
   return s;
-}
-
-double closed_rate(const Fleet& fleet, const PassTimes& times, SteadyLoad load, Count users, Seconds think) {
-  double low = 0, high = steady_state(fleet, times, load).capacity;
-  for (int i = 0; i < 60; ++i) {
-    load.rate = (low + high) / 2;
-    const SteadyState s = steady_state(fleet, times, load);
-    const bool fewer = s.times && load.rate * (s.times->latency + think).value < static_cast<double>(users);
-    (fewer ? low : high) = load.rate;
-  }
-  return low;
 }
 
 }  // namespace llmcalc

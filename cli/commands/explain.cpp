@@ -76,7 +76,7 @@ std::string lacks(const Definition& d, const Request& r) {
     return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' shows what there is)", d.path);
   if (d.path.starts_with("steady_state.") && r.hardware && has_traffic(r.serving)) {
     const std::string why = why_no_long_run(r, serving_engine(r));
-    if (!why.empty()) return fmt::format("{} is told by queueing theory: {}", d.path, why);
+    if (!why.empty()) return fmt::format("{} follows from the limits of a pass: {}", d.path, why);
   }
   if (d.wants.starts_with("--")) return fmt::format("{} needs {}", d.path, d.wants);
   return fmt::format("{} is for {}; that is not so for {} as planned", d.path, d.wants, r.model.name);

@@ -1,4 +1,4 @@
-// A server under traffic: its capacity, its long run, its prices.
+// A server under traffic: its capacity and its prices.
 
 #include "report/serving.hpp"
 #include "report/explain/definition.hpp"
@@ -118,48 +118,12 @@ Formula steady_limit(S s) {
            {"k_b", "by blocks of the cache", number_text(l.by_blocks)}}};
 }
 
-Formula steady_wait(S s) {
-  const WholeRun w = run_of(s);
-  const SteadyState l = long_run_of(w);
-  const ServingInputs& v = w.request.serving;
-  const double even = has_known_arrivals(v) ? v.arrival_variation : 1;
-  return {"(a + v)/2*rho^((2*(N + 1))^0.5 - 1)/(1 - rho)*R/mu + P_b*t_rest",
-          {{"a", "squared coefficient of variation of the times between arrivals", number_text(even * even)},
-           {"v", "the same of the time in progress", number_text(mean_load(w.traffic).variation)},
-           as_symbol(s, "rho", "rate over capacity", "steady_state.load"),
-           {"N", "places of a rank", number_text(std::max(1.0, l.most_in_progress))},
-           {"R", "ranks that hold requests, of all engines", number_text(l.ranks)},
-           steady_capacity(s),
-           {"P_b", "probability that a pass runs", number_text(l.times->busy)},
-           {"t_rest", "mean rest of it, s", number_text(l.times->rest.value)}}};
+/// An end of what simulated servers answer.
+Formula steady_end(S s, const char* expression, double error) {
+  return {expression, {steady_capacity(s), {"e_c", "the most that the two differ by", number_text(error)}}};
 }
-
-Formula steady_first(S s) {
-  const WholeRun w = run_of(s);
-  return {"W_q + t_p + t_0",
-          {as_symbol(s, "W_q", "mean wait, s", "steady_state.wait_s"),
-           {"t_p", "passes of the prompt, s", number_text(long_run_of(w).times->prompt.value)},
-           {"t_0", "what a request takes besides passes, s", number_text(seconds(w.engine.times.request).value)}}};
-}
-
-/// Passes behind the prompt, and the time of one as a request sees it.
-std::vector<Symbol> decode_symbols(const SteadyState& l) {
-  return {{"d", "passes of a request behind its prompt", number_text(l.decodes)},
-          {"t", "time of a pass, as a request that is answered sees it, s", number_text(l.times->pass.value)}};
-}
-
-Formula steady_each(S s) {
-  const WholeRun w = run_of(s);
-  Formula f{"d*t/(G_a - 1)", decode_symbols(long_run_of(w))};
-  f.own.push_back({"G_a", "tokens of an answer, mean", number_text(mean_load(w.traffic).generate)});
-  return f;
-}
-
-Formula steady_last(S s) {
-  Formula f{"t_first + d*t", decode_symbols(long_run_of(run_of(s)))};
-  f.own.push_back(as_symbol(s, "t_first", "mean time to the first token, s", "steady_state.ttft_s"));
-  return f;
-}
+Formula steady_least(S s) { return steady_end(s, "mu/(1 + e_c)", long_run_of(run_of(s)).above); }
+Formula steady_highest(S s) { return steady_end(s, "mu/(1 - e_c)", long_run_of(run_of(s)).below); }
 
 Formula cache_tokens(S s) {
   const ServingEngine e = serving_engine(s.request());
@@ -191,9 +155,7 @@ Formula profiled(S s) {
 
 constexpr std::string_view of_engine = "of one GPU; of a pipeline the stage with room for the fewest tokens";
 constexpr std::string_view passes = "the passes that the run takes, at mean lengths";
-constexpr std::string_view queueing =
-    "Sakasegawa 1977 for a place among N, Pollaczek-Khinchine for one, Allen & Cunneen for arrivals that are not "
-    "Poisson; M/G/infinity for the batch";
+constexpr std::string_view simulated = "the capacities that simulations of many servers measured";
 
 template <InferenceClass kind>
 Formula end_of_mean(S s, const char* expression, const char* path) {
@@ -269,30 +231,25 @@ constexpr Definition serving_table[] = {
      "the run, pass by pass", traffic},
     {"steady_state.capacity_req_s", "the same by the limits of a pass", "requests/s", steady_most,
      "k: as many as tokens of a pass, sequences and blocks leave room for", passes, traffic},
+    {"steady_state.capacity_req_s_low", "the least that a simulated server of this capacity answers", "requests/s",
+     steady_least, simulated, "tests/cli/serve_capacity_test.cpp", traffic},
+    {"steady_state.capacity_req_s_high", "the most that a simulated server of this capacity answers", "requests/s",
+     steady_highest, simulated, "tests/cli/serve_capacity_test.cpp", traffic},
     {"steady_state.limit", "what keeps a pass from holding more", "", steady_limit, "requests that begin in a pass",
      passes, traffic, "named by the least of the three"},
     {"steady_state.rate_req_s", "rate of requests", "requests/s",
-     [](S s) {
-       return from_engine(s, "lambda", "--rate, that of a log, or of users by Little's law", "steady_state.rate_req_s");
-     },
-     "", "--rate", traffic},
+     [](S s) { return from_engine(s, "lambda", "--rate, or that of a log", "steady_state.rate_req_s"); }, "", "--rate",
+     "--rate R or --requests FILE"},
     {"steady_state.load", "rate over capacity", "",
      [](S s) -> Formula {
        return {"lambda/mu", {rate_of_requests(s), steady_capacity(s)}};
      },
-     "", queueing, traffic},
+     "", "what comes, over what is answered", "--rate R or --requests FILE"},
     {"steady_state.growth_req_s", "requests per second by which the queue grows", "requests/s",
      [](S s) -> Formula {
        return {"lambda - mu", {rate_of_requests(s), steady_capacity(s)}};
      },
      "", "what comes, less what is answered", "a --rate beyond capacity"},
-    {"steady_state.wait_s", "mean wait until a place is free and the pass that runs has ended", "s", steady_wait,
-     queueing, "serve/steady_state.hpp", "a rate below capacity"},
-    {"steady_state.ttft_s", "mean time to the first token", "s", steady_first, queueing, passes,
-     "a rate below capacity"},
-    {"steady_state.tpot_s", "mean time per token behind it", "s", steady_each,
-     "the fixed point of a pass and the sequences that come during it", passes, "a rate below capacity"},
-    {"steady_state.latency_s", "mean time to the last token", "s", steady_last, "", passes, "a rate below capacity"},
     {"engine_memory.kv_cache_bytes", "KV cache of an engine", "bytes", cache_of_engine, of_engine,
      "vLLM, gpu_worker.py (determine_available_memory)", traffic},
     {"engine_memory.kv_tokens", "tokens in the KV cache, if every layer keeps every token", "", cache_tokens, of_engine,

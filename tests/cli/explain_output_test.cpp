@@ -132,12 +132,12 @@ TEST_CASE("rates of users are explained by the answers that are counted", "[expl
   }
 }
 
-TEST_CASE("where queueing theory tells no long run, explain says why", "[explain][serve][cli]") {
-  const std::string asked = "explain steady_state.ttft_s llama-3.1-8b --hardware h100 ";
+TEST_CASE("where no capacity follows from a pass, explain says why", "[explain][serve][cli]") {
+  const std::string asked = "explain steady_state.growth_req_s llama-3.1-8b --hardware h100 ";
   CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D").err.find("it knows no engines of two kinds (--pools)") !=
         std::string::npos);
   CHECK(test::llmcalc(asked + "--rate 5 --batching static").err.find("it knows no fixed batches") != std::string::npos);
-  CHECK(test::llmcalc(asked + "--rate 500").err.find("a rate below capacity") != std::string::npos);
+  CHECK(test::llmcalc(asked + "--rate 1").err.find("a --rate beyond capacity") != std::string::npos);
 }
 
 TEST_CASE("a formula without a model shows how models and plans change it", "[explain][cli]") {

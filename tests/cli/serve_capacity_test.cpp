@@ -1,4 +1,4 @@
-// The most that a server answers: measured, by queueing theory, and within limits.
+// The most that a server answers: measured, by the limits of a pass, and within limits.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -77,7 +77,7 @@ TEST_CASE("what a server answers in overload is shown where a queue changes it",
   CHECK_FALSE(test::ask(llama + "--rate 1 --num-requests 500")["serving"].contains("overloaded_req_s"));
 }
 
-TEST_CASE("queueing theory tells a server's capacity within an eighth", "[serve][steady-state][cli][long]") {
+TEST_CASE("the limits of a pass give a server's capacity within an eighth", "[serve][steady-state][cli][long]") {
   for (const std::string& server :
        {llama, llama + "--max-batched-tokens 512", llama + "--max-batched-tokens 256 --prompt 200 --generate 50",
         std::string("serve qwen3-0.6b --hardware h100 --max-batched-tokens 512"),

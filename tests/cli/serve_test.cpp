@@ -111,7 +111,6 @@ TEST_CASE("what cannot be is absent: a time per token of answers of one", "[serv
   const json::Value r = test::ask(one);
   CHECK_FALSE(r["serving"].contains("tpot_s"));
   CHECK_FALSE(r["serving"].contains("itl_s"));
-  CHECK_FALSE(r["steady_state"].contains("tpot_s"));
   CHECK_FALSE(has(shown(one), "per token "));
 }
 
@@ -135,15 +134,20 @@ TEST_CASE("JSON has the numbers that stand beside others in text", "[serve][cli]
   CHECK(test::ask(llama + "--rate 5")["inputs"]["num_requests"] == 10'000);
 }
 
-TEST_CASE("the long run knows how requests come, and no fixed batches", "[serve][cli]") {
-  const auto long_run = [](const std::string& options) {
-    return test::ask(llama + "--rate 8 --num-requests 300 " + options)["steady_state"];
+TEST_CASE("theory gives a capacity with its range and no times, and knows no fixed batches", "[serve][cli]") {
+  const auto theory = [](const std::string& options) {
+    return test::ask(llama + "--num-requests 300 " + options)["steady_state"];
   };
-  CHECK(long_run("--arrivals constant")["wait_s"] < long_run("")["wait_s"]);
-  CHECK(long_run("")["wait_s"] < long_run("--arrivals gamma:4")["wait_s"]);
-  CHECK(long_run("--arrivals gamma:4")["arrivals"] == "gamma:4, in the wait for a place alone");
-  CHECK(long_run("--turns 2")["arrivals"] == "poisson, assumed");
-  CHECK(long_run("--batching static").is_null());
+  const auto number = [](const json::Value& s, const char* key) { return s[key].get<double>(); };
+  const json::Value open = theory("--rate 8"), users = theory("--users 20"), in_step = theory("--rate 8 --pp 4");
+  // An eighth either way; up to 30 % more than theory of requests that are all alike in a pipeline.
+  CHECK(number(open, "capacity_req_s_low") == Approx(number(open, "capacity_req_s") / 1.125));
+  CHECK(number(open, "capacity_req_s_high") == Approx(number(open, "capacity_req_s") / 0.875));
+  CHECK(number(in_step, "capacity_req_s_high") == Approx(number(in_step, "capacity_req_s") / 0.7));
+  CHECK(number(open, "load") == Approx(8 / number(open, "capacity_req_s")));
+  CHECK_FALSE(users.contains("load"));  // how often users ask depends on how long they wait
+  for (const char* key : {"wait_s", "ttft_s", "tpot_s", "latency_s", "decoding"}) CHECK_FALSE(open.contains(key));
+  CHECK(theory("--rate 8 --batching static").is_null());
 }
 
 TEST_CASE("a log is served alike from JSON Lines and CSV", "[serve][cli]") {

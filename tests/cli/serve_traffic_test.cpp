@@ -50,13 +50,12 @@ TEST_CASE("users who think longer ask less", "[serve][cli]") {
   CHECK(rate("") > rate("--think-time 20s"));
 }
 
-TEST_CASE("users who think ask as often as Little's law says, in simulation and in theory", "[serve][cli]") {
+TEST_CASE("users who think ask as often as Little's law says", "[serve][cli]") {
   const json::Value r = test::ask(
       "serve llama-3.1-8b --hardware h100 --users 1000 --think-time 60s --prompt 500 --generate 30 --price 2");
   const json::Value& s = r["serving"];
   const double rate = s["throughput_req_s"], law = 1000 / (60 + s["latency_s"]["mean"].get<double>());
   CHECK(rate == Approx(law).epsilon(0.02));
-  CHECK(r["steady_state"]["rate_req_s"].get<double>() == Approx(law).epsilon(0.02));
   CHECK(s["throughput_out_tok_s"].get<double>() == Approx(30 * rate));
   CHECK(s["throughput_in_tok_s"].get<double>() == Approx(500 * rate));
   CHECK(s["counted_requests"].get<double>() == Approx(rate * s["counted_s"].get<double>()));
