@@ -44,8 +44,8 @@ double unevenness(CollectiveOp op, const Meeting& m) {
 /// One level after another, each with the share of the message that the levels inside leave to a rank.
 class Levels {
  public:
-  Levels(const Exchange& e, const Route& route, const Cluster& cluster, const LinkRates& reached)
-      : e_(e), route_(route), cluster_(cluster), reached_(reached) {}
+  Levels(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout, const LinkRates& reached)
+      : e_(e), route_(route), cluster_(cluster), layout_(layout), reached_(reached) {}
   ExchangeTime by_rings() const {
     return sum([&](std::size_t i, double share) { return at(default_algorithm(e_.op), i, share); });
   }
@@ -65,7 +65,8 @@ class Levels {
     return t;
   }
   ExchangeTime at(Algorithm a, std::size_t level, double share) const {
-    const ExchangeTime t = exchange_time(e_, a, route_[level].parts, cluster_.levels[level], reached_, level > 0);
+    const Link link = joining_group(cluster_.levels[level], layout_, e_.group);
+    const ExchangeTime t = exchange_time(e_, a, route_[level].parts, link, reached_, level > 0);
     return {t.waits, share * t.transfer};
   }
   ExchangeTime least(Collectives chosen, std::size_t level, double share) const {
@@ -79,6 +80,7 @@ class Levels {
   const Exchange& e_;
   const Route& route_;
   const Cluster& cluster_;
+  const Layout& layout_;
   const LinkRates& reached_;
 };
 
@@ -99,8 +101,18 @@ Paths paths(const Exchange& e, const Route& route, const Layout& layout) {
   return {node, all / node, reached / k};
 }
 
-/// A message to every other rank, over the innermost level that joins the two: a rank of the smallest part has the most
-/// others outside of it.
+/// What ranks send each other over a level: rounds, and its bytes over those of the whole buffer. A rank of the
+/// smallest part has the most others outside of it. On a torus messages pass other ranks on their way.
+struct Scatter {
+  double rounds, share;
+};
+Scatter scatter(const Meeting& m, const Link& link, double all) {
+  const auto others = static_cast<double>(m.most - m.fewest), most = static_cast<double>(m.most);
+  if (link.torus.empty()) return {others, others / all};
+  return {static_cast<double>(farthest(link.torus)), most / all * all_to_all_load(link.torus).value()};
+}
+
+/// A message to every other rank, over the innermost level that joins the two.
 ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout,
                         const LinkRates& reached) {
   const auto all = static_cast<double>(ranks(layout, e.group)), messages = static_cast<double>(e.messages);
@@ -108,15 +120,15 @@ ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cl
   ExchangeTime t;
   for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
     if (route[i].parts == 1) continue;
-    const auto others = static_cast<double>(route[i].most - route[i].fewest);
-    const Link& link = cluster.levels[i];
+    const Link link = joining_group(cluster.levels[i], layout, e.group);
+    const Scatter sent = scatter(route[i], link, all);
     const bool outer = i > 0;
-    const double all_rounds = outer ? others / p.ranks_reached : others;
+    const double all_rounds = outer ? sent.rounds / p.ranks_reached : sent.rounds;
     const double rounds = reached.trees ? std::min(all_rounds, tree_rounds(all_rounds + 1)) : all_rounds;
     const Seconds waits = std::max(all_rounds * link.latency, rounds * reached.round(outer));
     const BytesPerSecond rate = reached.share(outer) * link.bandwidth;
     t.waits = std::max(t.waits, messages * waits);
-    t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * (others / all) * (e.bytes / rate));
+    t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * sent.share * (e.bytes / rate));
   }
   return t;
 }
@@ -131,7 +143,7 @@ ExchangeTime started_exchange(const Exchange& e, const Layout& layout, const Clu
                          reached, !is_inside(cluster, layout, e.group));
   const Route r = route(cluster, layout, e.group);
   if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout, reached);
-  const Levels levels(e, r, cluster, reached);
+  const Levels levels(e, r, cluster, layout, reached);
   return layout.collectives == Collectives::ring ? levels.by_rings() : levels.by(layout.collectives);
 }
 }  // namespace

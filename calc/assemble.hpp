@@ -46,6 +46,8 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 ///   their way to experts of a limited number of nodes as calc/parallel/expert.hpp has it, a node being what the
 ///   innermost level joins
 ///   a message from neighbour to neighbour: over the outermost level of the group
+/// On a level whose links are a torus the bandwidth is that of the links that a rank of the group has there, and an
+/// all-to-all waits for the busiest of its axes (calc/torus.hpp).
 /// Sources: Megatron-LM (arXiv:2104.04473) section 4 for shares of the network per rank; Thakur et al. 2005; NCCL 2.4
 /// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Left out: NCCL's protocols, whose
 /// thresholds and bandwidths are fitted to each generation of GPUs, and none of which is faster than what is here: the

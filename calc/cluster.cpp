@@ -14,6 +14,17 @@ bool joins(const Link& level, const Layout& l, Group g) {
   return level.ranks == 0 || devices(l) <= level.ranks || level.ranks % block == 0;
 }
 
+/// Devices of a run that a level joins.
+Count joined_of(const Link& level, Count all) { return level.ranks == 0 ? all : std::min(level.ranks, all); }
+
+/// A level whose torus is a part of its own: with the bandwidth of the links that a rank has there.
+Link with_part(Link level, const Torus& part) {
+  const double one = level.bandwidth.value / static_cast<double>(2 * level.torus.size());
+  level.bandwidth = BytesPerSecond(one * rank_links(part).value());
+  level.torus = part;
+  return level;
+}
+
 }  // namespace
 
 Cluster cluster(const Device& device, const Link& link) {
@@ -29,6 +40,22 @@ Link joining_link(const Cluster& c, Count span) {
   return {};
 }
 
+Link joining_ranks(Link level, Count ranks) {
+  if (level.torus.empty() || ranks <= 1) return level;
+  return with_part(level, of_ranks(slice(level.torus, level.wraps, ranks), ranks, 1));
+}
+
+Link joining_group(Link level, const Layout& l, Group g) {
+  if (level.torus.empty()) return level;
+  const Count all = joined_of(level, devices(l));
+  const Lines group = lines(l, g);
+  const auto within = [&](const Line& line) { return std::clamp<Count>(all / line.stride, 1, line.ranks); };
+  const Count inner = within(group.inner), outer = within(group.outer);
+  if (mul(inner, outer) == 1) return level;
+  const Count stride = outer > 1 ? ceil_div(group.outer.stride, inner) : group.inner.stride;
+  return with_part(level, of_ranks(slice(level.torus, level.wraps, all), mul(inner, outer), stride));
+}
+
 bool reduces(const Cluster& c) {
   return std::any_of(c.levels.begin(), c.levels.end(), [](const Link& l) { return l.reduces; });
 }
@@ -37,7 +64,7 @@ bool is_inside(const Cluster& c, const Layout& l, Group g) { return !c.levels.em
 
 Link group_link(const Cluster& c, const Layout& l, Group g) {
   for (const Link& level : c.levels)
-    if (joins(level, l, g)) return level;
+    if (joins(level, l, g)) return joining_group(level, l, g);
   return {};
 }
 

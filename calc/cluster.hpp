@@ -20,6 +20,12 @@ Cluster cluster(const Device& device, const Link& link);
 /// The innermost level that joins `span` neighbouring devices. Bandwidth 0: there is no such link.
 Link joining_link(const Cluster& c, Count span);
 
+/// A level as `ranks` neighbouring devices have it, which run alone: of a torus the part over which they lie.
+Link joining_ranks(Link level, Count ranks);
+
+/// A level as a group has it: of a torus the axes along which its ranks lie (calc/torus.hpp) and their bandwidth.
+Link joining_group(Link level, const Layout& l, Group g);
+
 /// Whether the switches of some level reduce.
 bool reduces(const Cluster& c);
 
@@ -29,7 +35,7 @@ bool is_inside(const Cluster& c, const Layout& l, Group g);
 /// The link that all ranks of a group share: the innermost level that joins every group of its kind, over which a flat
 /// ring runs. Groups that nodes do not hold evenly cross from one to the next, and a step waits for the slowest: of
 /// groups of 3 in nodes of 8 the third lies on devices 6, 7 and 8, so that all talk over the network. Bandwidth 0:
-/// there is no such link.
+/// there is no such link. Of a torus the part over which the group lies.
 Link group_link(const Cluster& c, const Layout& l, Group g);
 
 }  // namespace llmcalc

@@ -87,6 +87,27 @@ Schedule valid_schedule(Op op, Algorithm algorithm, Count n) {
   return {1, {1, 1}};
 }
 
+/// Over the links of a torus, all axes and both directions at once.
+Schedule on_torus(Op op, Count n, const Torus& torus) {
+  const Count steps = farthest(torus);
+  switch (op) {
+    case Op::all_reduce:
+      return {2 * steps, lowest(2 * (n - 1), n)};
+    case Op::all_to_all:
+      return {steps, all_to_all_load(torus)};
+    case Op::p2p:
+      return {1, rank_links(torus)};
+    case Op::gather:
+    case Op::all_gather:
+    case Op::reduce_scatter:
+      return {steps, lowest(n - 1, n)};
+    case Op::broadcast:
+    case Op::reduce:
+      break;
+  }
+  return {steps, {1, 1}};
+}
+
 }  // namespace
 
 std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept {
@@ -128,6 +149,8 @@ std::string_view reason(CollectiveFlaw flaw) noexcept {
       return "the hardware has no such link, or its bandwidth is not known";
     case CollectiveFlaw::no_reduction:
       return "the link's switches do not reduce";
+    case CollectiveFlaw::no_switch:
+      return "the algorithm is one for switches, and the link is a torus";
     case CollectiveFlaw::link_too_small:
       break;
   }
@@ -145,27 +168,30 @@ CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, B
   if (ranks == 1) return CollectiveFlaw::none;
   if (!(link.bandwidth.value > 0)) return CollectiveFlaw::no_link;
   if (algorithm == Algorithm::in_network && !link.reduces) return CollectiveFlaw::no_reduction;
+  if (!link.torus.empty() && algorithm != default_algorithm(op)) return CollectiveFlaw::no_switch;
   return ranks > link.ranks ? CollectiveFlaw::link_too_small : CollectiveFlaw::none;
 }
 
-std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm,
-                                                      Count ranks) noexcept {
+std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, Count ranks,
+                                                      const Torus& torus) noexcept {
   const auto possible = algorithms(op);
   if (std::find(possible.begin(), possible.end(), algorithm) == possible.end()) return std::nullopt;
+  if (!torus.empty() && algorithm != default_algorithm(op)) return std::nullopt;
   if (ranks <= 1) return CollectiveSchedule{};
-  return valid_schedule(op, algorithm, ranks);
+  return torus.empty() ? valid_schedule(op, algorithm, ranks) : on_torus(op, ranks, torus);
 }
 
 Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                         const Link& link) noexcept {
   if (ranks <= 1) return {};
-  const auto schedule = collective_schedule(op, algorithm, ranks);
+  const auto schedule = collective_schedule(op, algorithm, ranks, link.torus);
   assert(schedule && link.bandwidth.value > 0);
   return static_cast<double>(schedule->rounds) * link.latency + schedule->load.value() * (m / link.bandwidth);
 }
 
-ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks) {
-  const auto schedule = collective_schedule(op, algorithm, ranks);
+ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                               const Torus& torus) {
+  const auto schedule = collective_schedule(op, algorithm, ranks, torus);
   assert(schedule);
   return {schedule->load.numerator * m, schedule->load.denominator};
 }

@@ -13,6 +13,8 @@
 ///   all-to-all                      one rank's whole send buffer, its share for itself included
 ///   p2p                             the message
 ///
+/// On a torus each operation has its default algorithm alone, over the links that calc/torus.hpp counts.
+///
 /// Not modelled: the arithmetic of a reduction, copies into and out of buffers, contention.
 /// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise);
 /// Goon App. B and its footnote 36 (the primitives; ring against reduction through a chief); Sanders, Speck & Traeff
@@ -96,17 +98,19 @@ enum class CollectiveFlaw : std::uint8_t {
   negative_message,
   no_link,        ///< no such link: its bandwidth is not positive
   no_reduction,   ///< its switches do not reduce
+  no_switch,      ///< the algorithm is one for switches, and the link is a torus
   link_too_small  ///< more ranks than the link joins
 };
 std::string_view reason(CollectiveFlaw flaw) noexcept;
 CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                                const Link& link) noexcept;
 
-/// Rounds and load, if the operation has such an algorithm. ranks >= 1.
-std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm,
-                                                      Count ranks) noexcept;
+/// Rounds and load, if the operation has such an algorithm. ranks >= 1. `torus`: over which these ranks lie.
+std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, Count ranks,
+                                                      const Torus& torus = {}) noexcept;
 
-/// Time of a collective. Precondition: collective_flaw() is none or link_too_small. An unknown latency counts as 0.
+/// Time of a collective. Precondition: collective_flaw() is none or link_too_small, and a torus is that of the ranks
+/// (joining_ranks() in calc/cluster.hpp). An unknown latency counts as 0.
 Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                         const Link& link) noexcept;
 
@@ -119,8 +123,10 @@ struct ByteFraction {
 };
 
 /// Bytes load x M, in lowest terms of the load: sent by each rank in the symmetric algorithms; over the chief's link,
-/// both ways, in the others. Throws Overflow past 2^63. Precondition: the operation has the algorithm.
-ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks);
+/// both ways, in the others; on a torus with what a rank passes on. Throws Overflow past 2^63. Precondition: the
+/// operation has the algorithm.
+ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                               const Torus& torus = {});
 
 /// Bus bandwidth over algorithm bandwidth (M / time), to compare a measurement with the link's own bandwidth:
 /// all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and gather (n-1)/n; the others 1; 0 for one rank.

@@ -5,6 +5,7 @@
 
 #include "calc/dtype.hpp"
 #include "calc/software.hpp"
+#include "calc/torus.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {
@@ -15,6 +16,8 @@ struct Link {
   BytesPerSecond bandwidth;
   Seconds latency;
   bool reduces = false;  ///< its switches sum what ranks send, and send the sum to all of them
+  Torus torus{};         ///< of the devices that it joins, or of a group's ranks; bandwidth: of all links of a device
+  Count wraps = 0;       ///< side of the cubes of which a slice's axes are rings; 0: only whole axes are
 };
 
 /// Rates that collectives reach on links, in place of the datasheet's. The defaults are those of an ideal link.

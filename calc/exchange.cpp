@@ -65,7 +65,7 @@ double tree_rounds(double ranks) { return 2 * std::log2(ranks) + 4; }
 
 ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link,
                            const LinkRates& reached, bool outer) {
-  const std::optional<CollectiveSchedule> s = collective_schedule(e.op, algorithm, ranks);
+  const std::optional<CollectiveSchedule> s = collective_schedule(e.op, algorithm, ranks, link.torus);
   if (!s || s->rounds == 0) return {};
   const double all = static_cast<double>(s->rounds);
   const double passes = e.op == CollectiveOp::all_reduce ? 2 : 1;

@@ -65,7 +65,8 @@ bool goes_over_pcie(const HardwareSaid& said, std::vector<std::string>& assumed)
 
 Link inside_link(const HardwareSaid& said, const HardwareCard& card, std::vector<std::string>& assumed) {
   Link link = has_link(card) ? card.cluster.levels[0] : Link{};
-  if ((goes_over_pcie(said, assumed) || link.bandwidth.value <= 0) && card.pcie.value > 0) link.bandwidth = card.pcie;
+  if ((goes_over_pcie(said, assumed) || link.bandwidth.value <= 0) && card.pcie.value > 0)
+    link = {.ranks = link.ranks, .bandwidth = card.pcie, .latency = link.latency, .reduces = link.reduces};
   if (link.bandwidth.value <= 0) {
     link.bandwidth = BytesPerSecond(32e9);
     if (said.count > 1)

@@ -1,7 +1,9 @@
 #include "presets/hardware_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "text/names.hpp"
@@ -107,6 +109,36 @@ void read_matmul(Sheet& s) {
 
 void unknown(Sheet& s, std::string_view what) { s.card.unknown.emplace_back(what); }
 
+/// The axes of a link that is a torus. Its devices are all that the link joins.
+void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
+  const std::string topology = o.text_or("topology", "");
+  if (topology != "torus") {
+    if (o.has("dimensions") || lower(topology).find("torus") != std::string::npos)
+      throw InputError(
+          fmt::format("{}: a torus has \"topology\": \"torus\" and \"dimensions\", devices along each axis "
+                      "as [16, 16]; give both, or another topology",
+                      o.where()));
+    return;
+  }
+  InPlace<Count, 3> sides;
+  const std::vector<Count> dimensions = o.counts("dimensions");
+  const bool possible = !dimensions.empty() && dimensions.size() <= sides.capacity &&
+                        std::all_of(dimensions.begin(), dimensions.end(), [](Count n) { return n > 1 && n <= 1024; });
+  if (!possible || key != "link" || link.reduces)
+    throw InputError(
+        fmt::format("{}: a torus is a \"link\" that does not reduce, and has one to three \"dimensions\" of 2 "
+                    "to 1024 devices each",
+                    o.where()));
+  Count all = 1;
+  for (const Count n : dimensions) all = mul(all, sides.push(n));
+  if (all != link.ranks)
+    throw InputError(fmt::format("{}: \"dimensions\" {} are {} devices, and \"ranks\" {}; make the two equal",
+                                 o.where(), fmt::join(dimensions, " x "), all, link.ranks));
+  s.cite(key + ".dimensions");
+  link.torus = whole_torus(sides);
+  link.wraps = o.has("wraps") ? o.positive("wraps") : 0;
+}
+
 /// "link" or "network"; a link's rank count is told to be unknown, a network's absence of one is not.
 Link read_link(Sheet& s, const std::string& key) {
   Link link;
@@ -133,7 +165,7 @@ Link read_link(Sheet& s, const std::string& key) {
   }
   const std::string type = o.text_or("type", "");
   if (key == "link") s.card.link_type = type;
-  o.text_or("topology", "");
+  read_torus(s, o, key, link);
   o.refuse_unread();
   return link;
 }

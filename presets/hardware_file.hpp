@@ -8,7 +8,7 @@
 ///                                                  than 32 bits with FP32 accumulate
 ///   "cache"?: "50 MiB",
 ///   "link"?:    { "type"?, "topology"?, "ranks"?, "bandwidth": "450 GB/s", "latency"?: "1 us",
-///                 "reduces"?: true }                                    inside a node
+///                 "reduces"?: true, "dimensions"?: [16, 16], "wraps"?: 4 }   inside a node
 ///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"?, "reduces"? }   between nodes
 ///   "pcie"?:    { "type"?, "bandwidth" },
 ///   "host"?:    { "type"?, "bandwidth"?: "450 GB/s", "memory"?: "512 GB/s" }    way to it and bandwidth of its memory
@@ -24,9 +24,11 @@
 /// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What
 /// is not known is left out. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 1);
 /// a network without "ranks" joins any number (Link::ranks 0 too). "reduces": its
-/// switches sum (NVLink SHARP, InfiniBand SHARP). "pcie" is the way to the host, unless
-/// "host" states another (NVLink-C2C); both numbers of "host" are a device's own share. A card that has no other link
-/// says PCI Express under "link" too.
+/// switches sum (NVLink SHARP, InfiniBand SHARP). "topology": "torus" has "dimensions", the devices along each axis,
+/// whose product is "ranks", and a bandwidth that is the sum over the links of a device, two to an axis; "wraps":
+/// slices of whole cubes of so many devices a side are tori too (calc/torus.hpp). Any other topology is a switch.
+/// "pcie" is the way to the host, unless "host" states another (NVLink-C2C); both numbers of "host" are a device's own
+/// share. A card that has no other link says PCI Express under "link" too.
 
 #include <array>
 #include <optional>

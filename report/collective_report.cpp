@@ -1,6 +1,7 @@
 #include "report/collective_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -26,7 +27,14 @@ Link link(const CollectiveQuestion& q) {
   if (q.bandwidth) l.bandwidth = *q.bandwidth;
   if (q.latency) l.latency = *q.latency;
   l.ranks = q.ranks;
-  return l;
+  return joining_ranks(l, q.ranks);
+}
+
+/// "a torus of 16 (ring) x 4 (line)"
+std::string torus_text(const Torus& t) {
+  std::vector<std::string> axes;
+  for (const TorusAxis& a : t) axes.push_back(fmt::format("{} ({})", a.ranks, a.closed ? "ring" : "line"));
+  return fmt::format("a torus of {}", fmt::join(axes, " x "));
 }
 
 bool timed(const Link& l) { return l.bandwidth.value > 0; }
@@ -59,10 +67,11 @@ Times times(CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, 
   return t;
 }
 
-void add(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const std::optional<Times>& t) {
-  const auto schedule = collective_schedule(o, a, q.ranks);
+void add(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l,
+         const std::optional<Times>& t) {
+  const auto schedule = collective_schedule(o, a, q.ranks, l.torus);
   if (!schedule) return;
-  const ByteFraction volume = collective_volume(o, a, q.bytes, q.ranks);
+  const ByteFraction volume = collective_volume(o, a, q.bytes, q.ranks, l.torus);
   json::Value v{{"algorithm", name(a)}, {"rounds", schedule->rounds}, {"volume_bytes", volume.value()}};
   std::vector<std::string> row{std::string(name(a)), fmt::format("{}", schedule->rounds),
                                human_text(volume.value(), Unit::bytes), fmt::format("{}", volume.value())};
@@ -90,10 +99,11 @@ Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l,
   if (reached) g.columns.insert(g.columns.end() - 1, "estimated");
   for (const CollectiveAlgorithm a : algorithms(o)) {
     if (a == CollectiveAlgorithm::in_network && !l.reduces) continue;
+    if (!collective_schedule(o, a, q.ranks, l.torus)) continue;
     const CollectiveFlaw flaw = timed(l) ? collective_flaw(o, a, q.bytes, q.ranks, l) : CollectiveFlaw::none;
     if (flaw != CollectiveFlaw::none)
       throw InputError(fmt::format("{} over {} ranks: {}", name(o), q.ranks, reason(flaw)));
-    add(g, o, a, q, timed(l) ? std::optional(times(o, a, q, l, reached)) : std::nullopt);
+    add(g, o, a, q, l, timed(l) ? std::optional(times(o, a, q, l, reached)) : std::nullopt);
   }
   return g;
 }
@@ -139,6 +149,11 @@ Report collective_report(const CollectiveQuestion& q) {
     used.add("bandwidth_bytes_per_s", "", l.bandwidth.value);
     used.add("latency_s", "", l.latency);
   }
+  if (!l.torus.empty())
+    report.notes.push_back(fmt::format(
+        "the ranks are {}: each has {:g} links, and messages between ranks that are no neighbours pass others on their "
+        "way",
+        torus_text(l.torus), rank_links(l.torus).value()));
   const std::optional<ReachedLink> reached = reached_link(q, l);
   if (reached) {
     Section& there = report.sections.emplace_back(Section{"reached_link", "", {}});

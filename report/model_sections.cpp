@@ -48,6 +48,7 @@ json::Value hardware_json(const HardwareCard& card) {
     if (l.latency.value > 0) v[key]["latency_s"] = l.latency.value;
     if (l.ranks > 1) v[key]["ranks"] = l.ranks;
     if (l.reduces) v[key]["reduces"] = true;
+    for (const TorusAxis& a : l.torus) v[key]["torus"].push_back(a.ranks);
   };
   constexpr std::array names{"link", "network", "spine"};
   for (std::size_t i = 0; i < card.cluster.levels.size(); ++i) link(names[i], card.cluster.levels[i]);

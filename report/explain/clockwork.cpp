@@ -322,6 +322,7 @@ double step_slowdown(const Setting& s, const Pass& pass) {
 bool is_one_ring(const Setting& s) {
   const Route r = route(s.cluster(), s.layout(), Group::tensor);
   return s.layout().collectives == Collectives::ring && !folds_experts(s.layout()) &&
+         group_link(s.cluster(), s.layout(), Group::tensor).torus.empty() &&
          std::count_if(r.begin(), r.end(), [](const Meeting& m) { return m.parts > 1; }) == 1;
 }
 

@@ -46,18 +46,41 @@ constexpr Schedule schedules[] = {
     {Exchange::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
     {Exchange::p2p, By::direct, "alpha + M/beta_l"},
 };
+/// Over a torus (calc/torus.hpp); of an all-to-all where the longest axis has an even number of ranks.
+struct TorusFormula {
+  CollectiveOp op;
+  const char* expression;
+};
+constexpr const char* torus_share = "h_t*alpha + (n - 1)*M/(n*beta_t)";
+constexpr TorusFormula torus_formulas[] = {
+    {Exchange::broadcast, "h_t*alpha + M/beta_t"},
+    {Exchange::gather, torus_share},
+    {Exchange::reduce, "h_t*alpha + M/beta_t"},
+    {Exchange::all_gather, torus_share},
+    {Exchange::all_reduce, "2*h_t*alpha + 2*(n - 1)*M/(n*beta_t)"},
+    {Exchange::reduce_scatter, torus_share},
+    {Exchange::all_to_all, "h_t*alpha + d/4*M/(c*w)"},
+    {Exchange::p2p, "alpha + M/w"},
+};
 const std::vector<Symbol>& collective_symbols() {
-  static const std::vector<Symbol> all{{"n", "ranks", ""},
-                                       {"h", "rounds of a tree: log2 of the ranks, rounded up", ""},
-                                       {"M", "bytes: the message, or what all ranks have together", ""},
-                                       {"alpha", "latency of the link, s", ""},
-                                       {"beta_l", "link, bytes/s one way", ""}};
+  static const std::vector<Symbol> all{
+      {"n", "ranks", ""},
+      {"h_t", "steps to the farthest rank of a torus: m/2 in a ring of m, m - 1 in a line", ""},
+      {"d", "ranks along the axis of a torus that is longest for its links, even", ""},
+      {"c", "links of a rank along that axis: 2 in a ring, 1 in a line", ""},
+      {"w", "one link of a torus, bytes/s one way", ""},
+      {"beta_t", "all links that a rank has in its part of a torus, bytes/s one way", ""},
+      {"h", "rounds of a tree: log2 of the ranks, rounded up", ""},
+      {"M", "bytes: the message, or what all ranks have together", ""},
+      {"alpha", "latency of the link, s", ""},
+      {"beta_l", "link, bytes/s one way", ""}};
   return all;
 }
 
 constexpr std::string_view link_time = "rounds x latency + bytes of the busiest rank / bandwidth; one way";
 constexpr std::string_view thakur =
-    "Goon App. B; Thakur, Rabenseifner & Gropp 2005; Patarasuk & Yuan 2009; SHARP, Graham et al. 2016";
+    "Goon App. B; Thakur, Rabenseifner & Gropp 2005; Patarasuk & Yuan 2009; SHARP, Graham et al. 2016; torus: "
+    "Jouppi et al. 2023 (arXiv:2304.01433), Austin et al. 2025, \"How to Scale Your Model\", chapter 3";
 
 // ---- Scaling laws (calc/scaling.hpp)
 
@@ -179,6 +202,8 @@ std::vector<Variant> general_variants(const Definition& d) {
   const auto op = parse<CollectiveOp>(d.path.substr(d.path.find('.') + 1));
   for (const Schedule& s : schedules)
     if (op == s.op) ways.push_back(variant(name(s.algorithm), s.expression, collective_symbols()));
+  for (const TorusFormula& f : torus_formulas)
+    if (op == f.op) ways.push_back(variant("torus", f.expression, collective_symbols()));
   return ways;
 }
 

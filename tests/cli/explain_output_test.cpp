@@ -331,7 +331,7 @@ TEST_CASE("a collective's formulas give the times of the schedules", "[explain]"
   for (const explain::Definition& d : explain::general_definitions()) {
     if (!d.path.starts_with("collective.")) continue;
     const CollectiveOp op = parse<CollectiveOp>(d.path.substr(11)).value();
-    CHECK(explain::general_variants(d).size() == algorithms(op).size());
+    CHECK(explain::general_variants(d).size() == algorithms(op).size() + 1);
     for (const explain::Variant& v : explain::general_variants(d))
       for (const auto& [ranks, levels] : {std::pair{2, 1}, {6, 3}, {64, 6}, {100, 7}}) {
         const std::vector<explain::Symbol> values{{"n", "", std::to_string(ranks)},
@@ -339,6 +339,7 @@ TEST_CASE("a collective's formulas give the times of the schedules", "[explain]"
                                                   {"M", "", "1073741824"},
                                                   {"alpha", "", "3e-6"},
                                                   {"beta_l", "", "2.5e10"}};
+        if (v.when == "torus") continue;
         const Seconds t = collective_time(op, parse<CollectiveAlgorithm>(v.when).value(), message, ranks, link);
         INFO(d.path << " " << v.when << " over " << ranks << ": " << v.formula.expression);
         CHECK(static_cast<double>(expression::approximate(joined(substituted(v.formula, values)))) ==
@@ -346,7 +347,7 @@ TEST_CASE("a collective's formulas give the times of the schedules", "[explain]"
         ++held;
       }
   }
-  CHECK(held == 96);  // 24 ways, 4 numbers of ranks
+  CHECK(held == 96);  // 24 ways over switches, 4 numbers of ranks
 }
 
 TEST_CASE("the scaling laws' formulas give the optima and the losses", "[explain]") {

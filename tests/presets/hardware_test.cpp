@@ -125,6 +125,40 @@ TEST_CASE("a link joins as many devices as its topology says", "[hardware]") {
   CHECK(holds(load_hardware("gh200").unknown, "link ranks"));
 }
 
+TEST_CASE("TPUs, Trainium and Inferentia are tori of as many devices as their links join", "[hardware]") {
+  const auto sides = [](std::string_view name) {
+    std::vector<Count> all;
+    for (const TorusAxis& a : load_hardware(name).cluster.levels[0].torus) all.push_back(a.ranks);
+    return all;
+  };
+  CHECK(sides("tpu-v3") == std::vector<Count>{32, 32});
+  CHECK(sides("tpu-v4") == std::vector<Count>{16, 16, 16});  // Jouppi et al. 2023: 4096 chips
+  CHECK(sides("tpu-v5e") == std::vector<Count>{16, 16});
+  CHECK(sides("tpu-v5p") == std::vector<Count>{16, 20, 28});  // 8960
+  CHECK(sides("tpu-v6e") == std::vector<Count>{16, 16});
+  CHECK(sides("trainium") == std::vector<Count>{4, 4});
+  CHECK(sides("trainium2") == std::vector<Count>{4, 4});
+  CHECK(sides("inferentia2") == std::vector<Count>{12});
+  CHECK(sides("h100").empty());
+  CHECK(load_hardware("tpu-v4").cluster.levels[0].wraps == 4);
+  CHECK(load_hardware("tpu-v5e").cluster.levels[0].wraps == 0);
+}
+
+TEST_CASE("a torus whose dimensions are not its devices is refused", "[hardware]") {
+  const auto of = [](const std::string& link) {
+    return R"({"link": {"bandwidth": "180 GB/s", "ranks": 256, )" + link + "}}";
+  };
+  const std::string torus = R"("topology": "torus", )";
+  CHECK(read_hardware_file(file(of(torus + R"("dimensions": [16, 16])")), "mine.json").cluster.levels[0].torus.size() ==
+        2);
+  CHECK(refusal(of(torus + R"("dimensions": [16, 8])")) ==
+        "mine.json, \"link\": \"dimensions\" 16 x 8 are 128 devices, and \"ranks\" 256; make the two equal");
+  for (const char* dimensions : {"[]", "[256, 1]", "[4, 4, 4, 4]", R"([16, 16], "reduces": true)"})
+    CHECK_THAT(refusal(of(torus + R"("dimensions": )" + dimensions)), Contains("one to three \"dimensions\""));
+  for (const char* link : {R"("topology": "2D torus; 4 links")", R"("dimensions": [16, 16])"})
+    CHECK_THAT(refusal(of(link)), Contains("a torus has \"topology\": \"torus\" and \"dimensions\""));
+}
+
 TEST_CASE("the way to the host is PCI Express unless a file states another", "[hardware]") {
   const auto host = [](std::string_view name) { return load_hardware(name).cluster.device.host; };
   CHECK(host("h100").link.value == 63e9);

@@ -1,0 +1,178 @@
+// A torus against messages that are walked link by link, and against published shapes and times.
+
+#include "calc/torus.hpp"
+
+#include <map>
+
+#include "calc/assemble.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+using Kind = CollectiveOp;
+
+Torus torus(const std::vector<TorusAxis>& axes) {
+  Torus t;
+  for (const TorusAxis& a : axes) t.push(a);
+  return t;
+}
+Torus rings(const std::vector<Count>& sides) {
+  Torus t;
+  for (const Count n : sides) t.push({n, 1, true});
+  return t;
+}
+std::vector<Count> sides(const Torus& t) {
+  std::vector<Count> all;
+  for (const TorusAxis& a : t) all.push_back(a.ranks);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+Count closed(const Torus& t) {
+  return std::count_if(t.begin(), t.end(), [](const TorusAxis& a) { return a.closed; });
+}
+
+/// TPU v5e: a pod of 16 x 16 chips with 4 links of 45 GB/s one way each.
+Link v5e() { return {.ranks = 256, .bandwidth = BytesPerSecond(180e9), .torus = rings({16, 16})}; }
+/// TPU v4: 16 x 16 x 16 chips with 6 links of 45 GB/s, in cubes of 4 x 4 x 4.
+Link v4() { return {.ranks = 4096, .bandwidth = BytesPerSecond(270e9), .torus = rings({16, 16, 16}), .wraps = 4}; }
+Cluster of(const Link& l) { return cluster({}, l); }
+
+double seconds(Kind op, Bytes m, Count ranks, const Link& link) {
+  return collective_time(op, default_algorithm(op), m, ranks, joining_ranks(link, ranks)).value;
+}
+
+/// What each link of an axis carries, by the position that it leaves and its direction.
+using Carried = std::map<std::pair<Count, Count>, double>;
+void walk(Count from, Count to, Count step, double share, const TorusAxis& a, Carried& carried) {
+  for (Count at = from; at != to; at = (at + step + a.ranks) % a.ranks) carried[{at, step}] += share;
+}
+/// The shorter way; half a ring is gone half each way.
+void send(Count from, Count to, const TorusAxis& a, Carried& carried) {
+  const Count up = (to - from + a.ranks) % a.ranks;
+  if (!a.closed) return walk(from, to, to > from ? 1 : -1, 1, a, carried);
+  if (2 * up != a.ranks) return walk(from, to, 2 * up < a.ranks ? 1 : -1, 1, a, carried);
+  walk(from, to, 1, 0.5, a, carried);
+  walk(from, to, -1, 0.5, a, carried);
+}
+
+/// The most that any link of an axis carries where each rank sends 1 to each position of it (itself included).
+double busiest_link(const TorusAxis& a) {
+  Carried carried;
+  for (Count from = 0; from < a.ranks; ++from)
+    for (Count to = 0; to < a.ranks; ++to) send(from, to, a, carried);
+  double most = 0;
+  for (const auto& [link, all] : carried) most = std::max(most, all);
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("an all-to-all over a pod of 256 TPU v5e passes eight links in the mean", "[torus]") {
+  // A ring of 16 is (2 (1 + ... + 7) + 8) / 16 = 4 steps wide in the mean, and two of them are 8; of 1 GiB each rank
+  // sends 8 GiB over 4 links of 45 GB/s: 47.7 ms. A crossbar of 180 GB/s would take 255/256 GiB / 180 GB/s = 5.94 ms.
+  const double gib = 1073741824.0;
+  CHECK(seconds(Kind::all_to_all, Bytes(1 << 30), 256, v5e()) == Approx(8 * gib / 180e9).epsilon(1e-12));
+  CHECK(seconds(Kind::all_to_all, Bytes(1 << 30), 256, v5e()) == Approx(0.0477).epsilon(1e-3));
+  // Rings use both axes, both ways: V / (W n_axes) of "How to Scale Your Model", W = 90 GB/s, but for a rank's own
+  // part.
+  CHECK(seconds(Kind::all_gather, Bytes(1 << 30), 256, v5e()) == Approx(255.0 / 256 * gib / (2 * 90e9)).epsilon(1e-12));
+  CHECK(seconds(Kind::all_reduce, Bytes(1 << 30), 256, v5e()) == Approx(255.0 / 128 * gib / (2 * 90e9)).epsilon(1e-12));
+  // One chip to its neighbour: one link.
+  CHECK(seconds(Kind::p2p, Bytes(1 << 30), 2, v5e()) == Approx(gib / 45e9).epsilon(1e-12));
+}
+
+TEST_CASE("an all-to-all's load is that of the busiest link, message by message", "[torus]") {
+  // Along an axis of m positions a rank sends M/m to each, on s-th devices, with the links of s groups in one.
+  for (const bool is_closed : {true, false})
+    for (Count m = 2; m <= 17; ++m)
+      for (const Count spacing : {1, 3}) {
+        const TorusAxis a{m, spacing, is_closed};
+        const double links = (is_closed ? 2.0 : 1.0) / static_cast<double>(spacing);
+        CHECK(rank_links(torus({a})).value() == Approx(links));
+        const double most = busiest_link(a) / static_cast<double>(m) * static_cast<double>(spacing);
+        CHECK(all_to_all_load(torus({a})).value() == Approx(links * most).epsilon(1e-12));
+      }
+  // Of two axes the busier: 16 in a ring 2 M / w, 4 in a line 1 M / w.
+  CHECK(all_to_all_load(torus({{16, 1, true}, {4, 1, false}})) == Ratio{6, 1});
+}
+
+TEST_CASE("the bisection of a TPU v4 pod is that of 512 links each way", "[torus]") {
+  // Half of the chips send half of their buffers to the other half: 2048 x M/2 over 2 x 16 x 16 links of 45 GB/s.
+  // docs.cloud.google.com/tpu/docs/v4: 24 TB/s a pod, which counts 46.9 GB/s a link.
+  const double m = 1e9, across = 2048 * m / 2, links = 2 * 16 * 16;
+  CHECK(seconds(Kind::all_to_all, Bytes(1'000'000'000), 4096, v4()) == Approx(across / (links * 45e9)).epsilon(1e-12));
+}
+
+TEST_CASE("slices have the shapes of Google's tables, and close where those do", "[torus]") {
+  // docs.cloud.google.com/tpu/docs/v5e: slices of a pod; only an axis of 16 wraps around (scaling book, chapter 2).
+  const std::vector<std::pair<Count, std::vector<Count>>> of_v5e{
+      {4, {2, 2}}, {8, {2, 4}}, {16, {4, 4}}, {32, {4, 8}}, {64, {8, 8}}, {128, {8, 16}}, {256, {16, 16}}};
+  for (const auto& [chips, shape] : of_v5e) {
+    CHECK(sides(slice(v5e().torus, 0, chips)) == shape);
+    CHECK(closed(slice(v5e().torus, 0, chips)) == std::count(shape.begin(), shape.end(), 16));
+  }
+  // docs.cloud.google.com/tpu/docs/v4 and v5p: 2x2x1, 2x2x2, 2x2x4, 2x4x4; from 4x4x4 on tori.
+  const std::vector<std::pair<Count, std::vector<Count>>> of_v4{{4, {2, 2}},      {8, {2, 2, 2}},      {16, {2, 2, 4}},
+                                                                {32, {2, 4, 4}},  {64, {4, 4, 4}},     {128, {4, 4, 8}},
+                                                                {512, {8, 8, 8}}, {3072, {12, 16, 16}}};
+  for (const auto& [chips, shape] : of_v4) {
+    CHECK(sides(slice(v4().torus, 4, chips)) == shape);
+    CHECK(closed(slice(v4().torus, 4, chips)) == (chips < 64 ? 0 : 3));
+  }
+}
+
+TEST_CASE("groups take whole rings, then blocks, and share the axes that they cross", "[torus]") {
+  const auto part = [](const Link& l, const Layout& layout, Group g) { return joining_group(l, layout, g); };
+  // 16 x 16 as tensor x data: a ring of 16 each, two links of 45 GB/s.
+  const Layout square{.tp = 16, .dp = 16};
+  for (const Group g : {Group::tensor, Group::data}) {
+    CHECK(part(v5e(), square, g).torus == rings({16}));
+    CHECK(part(v5e(), square, g).bandwidth.value == Approx(90e9));
+  }
+  // 4 x 64: squares of 2 x 2 without a ring, one link each way along an axis; their replicas are 8 x 8 of such squares,
+  // two of which alternate along every ring.
+  const Layout squares{.tp = 4, .dp = 64};
+  CHECK(part(v5e(), squares, Group::tensor).torus == torus({{2, 1, false}, {2, 1, false}}));
+  CHECK(part(v5e(), squares, Group::data).torus == torus({{8, 2, true}, {8, 2, true}}));
+  CHECK(part(v5e(), squares, Group::data).bandwidth.value == Approx(4 * 45e9 / 2));
+  // A run of 8 chips is 2 x 4 without a ring, and all of it one group.
+  CHECK(part(v5e(), {.tp = 8}, Group::tensor).bandwidth.value == Approx(2 * 45e9));
+  // PaLM on 3,072 of 4,096 TPU v4 (arXiv:2204.02311): 12 tensor-parallel ranks, 256 replicas.
+  const Layout palm{.tp = 12, .dp = 256};
+  CHECK(part(v4(), palm, Group::tensor).torus == rings({12}));
+  CHECK(part(v4(), palm, Group::data).torus == rings({16, 16}));
+  CHECK(part(v4(), palm, Group::data).bandwidth.value == Approx(4 * 45e9));
+}
+
+TEST_CASE("exchanges of a layout take the links that their group has", "[torus]") {
+  const Cluster c = of(v5e());
+  const Layout l{.tp = 16, .dp = 16};
+  const auto time = [&](Kind op, Group g) {
+    return exchange_time({.group = g, .op = op, .messages = 1, .bytes = Bytes(1 << 30)}, l, c).total().value;
+  };
+  const double gib = 1073741824.0;
+  CHECK(time(Kind::all_reduce, Group::tensor) == Approx(2 * 15.0 / 16 * gib / 90e9).epsilon(1e-12));
+  CHECK(time(Kind::all_gather, Group::data) == Approx(15.0 / 16 * gib / 90e9).epsilon(1e-12));
+  // One axis of 16: V / (4 W) with V = 16 GiB and W = 90 GB/s ("How to Scale Your Model", chapter 3).
+  CHECK(time(Kind::all_to_all, Group::data) == Approx(16 * gib / (4 * 90e9)).epsilon(1e-12));
+  CHECK(time(Kind::p2p, Group::data) == Approx(gib / 45e9).epsilon(1e-12));
+}
+
+TEST_CASE("latencies of a torus count the steps to the farthest rank", "[torus]") {
+  Link slow = v5e();
+  slow.latency = Seconds(1e-6);
+  // 8 + 8 steps both ways round of 16 x 16; 4 x 4 without rings has 3 + 3.
+  CHECK(seconds(Kind::all_gather, Bytes(), 256, slow) == Approx(16e-6));
+  CHECK(seconds(Kind::all_reduce, Bytes(), 256, slow) == Approx(32e-6));
+  CHECK(seconds(Kind::all_to_all, Bytes(), 16, slow) == Approx(6e-6));
+  CHECK(seconds(Kind::p2p, Bytes(), 2, slow) == Approx(1e-6));
+}
+
+TEST_CASE("a switch is what it was, and a torus has no algorithms for switches", "[torus]") {
+  CHECK(joining_group({.ranks = 8, .bandwidth = BytesPerSecond(1e9)}, {.tp = 8}, Group::tensor).bandwidth.value == 1e9);
+  CHECK(collective_flaw(Kind::all_reduce, CollectiveAlgorithm::tree, Bytes(1), 16, joining_ranks(v5e(), 16)) ==
+        CollectiveFlaw::no_switch);
+  CHECK_FALSE(collective_schedule(Kind::all_to_all, CollectiveAlgorithm::bruck, 16, rings({16})));
+}
