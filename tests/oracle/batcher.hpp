@@ -1,0 +1,77 @@
+#pragma once
+/// A batcher in the order of vLLM's scheduler, written from vllm/v1/core/sched/scheduler.py (Scheduler.schedule and
+/// update_from_output) and docs/configuration/optimization.md, not from serve/:
+///   - a pass has a budget of tokens (max_num_batched_tokens)
+///   - sequences in progress come first, in the order in which they were admitted, each with all of its tokens that are
+///     not computed yet, within the budget and long_prefill_token_threshold
+///   - one that finds no free block of the cache preempts the newest in progress, until it finds one or is itself the
+///     newest; a preempted one gives up its blocks, goes to the front of the queue, and computes all its tokens again
+///   - where no sequence was preempted, waiting ones are admitted, first come, first served, as long as there are
+///   budget,
+///     places (max_num_seqs) and blocks; with scheduler_reserve_full_isl only where their whole prompt finds room
+///   - a sequence whose tokens are all computed gets its next one at the pass's end; with its last token it leaves
+///   - requests that come during a pass wait for its end
+/// The length of a pass is a function of its content, which the caller has from the engine under test.
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "serve/clock.hpp"
+
+namespace llmcalc::oracle {
+
+struct Settings {
+  Count budget = 8192, sequences = 1024, threshold = 0, block = 16, blocks = 1 << 30;
+  bool reserves_prompt = true;
+};
+struct Job {
+  Ticks arrival = 0;
+  Count prompt = 1, output = 1;
+};
+struct Outcome {
+  Ticks first = never, last = never;
+  Count preemptions = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+/// A sequence in a pass: tokens computed before and in it.
+struct Scheduled {
+  Count past = 0, tokens = 0;
+  bool decodes = false;  ///< it had its last token in the pass before that it took part in
+  bool samples = false;  ///< it gets a token
+};
+using Pass = std::vector<Scheduled>;
+
+class Batcher {
+ public:
+  Batcher(const Settings& settings, std::vector<Job> jobs, std::function<Ticks(const Pass&)> length);
+  /// Outcomes in the order of the jobs.
+  std::vector<Outcome> run();
+
+ private:
+  struct Sequence {
+    std::size_t job = 0;
+    Count output = 0, computed = 0, blocks = 0, tokens = 0;
+    bool decodes = false;
+  };
+  Count length(const Sequence& s) const { return jobs_[s.job].prompt + s.output; }
+  Count wanted(const Sequence& s) const;
+  bool reserve(Sequence& s, Count tokens);
+  void preempt_newest();
+  void schedule_running();
+  void admit();
+  Pass pass() const;
+  void finish(Ticks now);
+
+  Settings settings_;
+  std::vector<Job> jobs_;
+  std::function<Ticks(const Pass&)> length_;
+  std::vector<Outcome> outcomes_;
+  std::deque<Sequence> waiting_;
+  std::vector<Sequence> running_;
+  Count budget_ = 0, free_ = 0;
+  bool preempted_ = false;
+};
+
+}  // namespace llmcalc::oracle
