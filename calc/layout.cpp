@@ -49,6 +49,19 @@ Lines others(const Lines& all, const Lines& part) {
           {all.outer.ranks / part.outer.ranks, mul(all.outer.stride, part.outer.ranks)}};
 }
 
+/// Whether experts have ranks in several copies of the states, each of which holds them all.
+bool copies_experts(const Layout& l) { return l.hsdp > 0 && along(l, Axis::data, true) > 0; }
+
+/// The ranks of a copy that hold the same experts.
+Lines expert_shard(const Layout& l) {
+  const Lines all{line(l, Axis::data, true), {}};
+  const Count n = mul(l.tp, l.hsdp) / mul(l.ep, expert_tensor_ranks(l));
+  return copies_experts(l) ? first_ranks(all, n > 1 ? n : 1) : all;
+}
+Lines expert_replica(const Layout& l) {
+  return copies_experts(l) ? others({line(l, Axis::data, true), {}}, expert_shard(l)) : Lines{};
+}
+
 }  // namespace
 
 Lines lines(const Layout& l, Group g) {
@@ -71,6 +84,10 @@ Lines lines(const Layout& l, Group g) {
       return l.hsdp > 0 ? first_ranks(data_lines(l), l.hsdp) : data_lines(l);
     case Group::replica:
       return others(data_lines(l), lines(l, Group::shard));
+    case Group::expert_shard:
+      return expert_shard(l);
+    case Group::expert_replica:
+      return expert_replica(l);
   }
   return {};
 }
@@ -94,7 +111,10 @@ Count ranks(const Layout& l, Group g) {
       return along(l, Axis::data, true);
     case Group::shard:
       return l.hsdp > 0 ? lines(l, g).ranks() : mul(l.cp, l.dp);
+    case Group::expert_shard:
+      return l.hsdp > 0 ? lines(l, g).ranks() : along(l, Axis::data, true);
     case Group::replica:
+    case Group::expert_replica:
       return l.hsdp > 0 ? lines(l, g).ranks() : 1;
   }
   return 1;
@@ -152,6 +172,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
   if (l.ep > 1 && (!arch.has_experts() || arch.moe.experts % l.ep != 0)) return LayoutFlaw::experts;
   const Count widths = expert_tensor_ranks(l);
   if (mul(l.tp, l.cp, l.dp) % mul(l.ep, widths) != 0) return LayoutFlaw::expert_ranks;
+  if (l.hsdp > 0 && mul(l.tp, l.hsdp) % mul(l.ep, widths) != 0) return LayoutFlaw::expert_shards;
   if (!arch.has_experts()) return LayoutFlaw::none;
   if (l.expert_load.numerator < l.expert_load.denominator) return LayoutFlaw::expert_load;
   if (l.ep > 1 && l.expert_load.numerator > mul(l.ep, l.expert_load.denominator)) return LayoutFlaw::expert_load;

@@ -2,8 +2,9 @@
 /// The layout of a model over the devices of a cluster: the ranks of every kind of parallelism, and their order.
 ///
 /// devices = tp x cp x pp x dp. Expert parallelism takes its ranks from those of data and context parallelism: ep x etp
-/// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960). The order of the axes says whose
-/// neighbours lie on neighbouring devices.
+/// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960), and under hybrid sharding tp x hsdp: one
+/// copy of the states holds every expert (torchtitan: efsdp = dp_shard x cp x tp / (ep x etp); Megatron-Core: partial
+/// expert-data groups). The order of the axes says whose neighbours lie on neighbouring devices.
 
 #include <array>
 #include <cstdint>
@@ -24,14 +25,17 @@ enum class Group : std::uint8_t {
   expert,
   expert_tensor,
   pipeline,
-  data,         ///< all that hold the same weights: context-parallel ranks and replicas; they sum gradients
-  expert_data,  ///< all that hold the same experts
-  shard,        ///< those of `data` that share out one copy of sharded states among them
-  replica       ///< those of `data` that hold the same shard
+  data,          ///< all that hold the same weights: context-parallel ranks and replicas; they sum gradients
+  expert_data,   ///< all that hold the same experts
+  shard,         ///< those of `data` that share out one copy of sharded states among them
+  replica,       ///< those of `data` that hold the same shard
+  expert_shard,  ///< those of `expert_data` that share out one copy of experts' states: the part inside one copy of all
+  expert_replica  ///< those of `expert_data` that hold the same shard, one in every copy
 };
-inline constexpr std::size_t group_count = 9;
+inline constexpr std::size_t group_count = 11;
 inline constexpr std::array<std::string_view, group_count> group_names{
-    "tensor", "context", "expert", "expert-tensor", "pipeline", "data", "expert-data", "shard", "replica"};
+    "tensor",      "context", "expert",  "expert-tensor", "pipeline",      "data",
+    "expert-data", "shard",   "replica", "expert-shard",  "expert-replica"};
 
 /// The kinds of parallelism in a layout's order, neighbouring devices first.
 enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
@@ -186,6 +190,7 @@ enum class LayoutFlaw : std::uint8_t {
   context_tokens,   ///< a sequence has no equal parts for the context ranks: 2 for each, or under Ulysses 1
   experts,          ///< the expert-parallel ranks do not divide the experts, or there are none
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
+  expert_shards,    ///< ep x etp does not divide tp x hsdp: the devices of one copy of sharded states
   expert_tokens,    ///< experts on ranks of their own, and tensor without sequence parallelism: tokens are not divided
   expert_load,      ///< the most loaded rank has less than the mean, or more than all ranks have
   expert_nodes      ///< the nodes to which a token may go have fewer experts than it is sent to

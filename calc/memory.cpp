@@ -15,7 +15,7 @@ struct Shares {
   Learned of(bool sharded) const {
     if (!sharded) return held.all;
     const Learned own = held.all - held.experts;
-    const Count d = ranks(layout, Group::shard), e = ranks(layout, Group::expert_data);
+    const Count d = ranks(layout, Group::shard), e = ranks(layout, Group::expert_shard);
     return {.total = add(ceil_div(own.total, d), ceil_div(held.experts.total, e)),
             // so that trained() is the share of what is trained
             .frozen = add(ceil_div(own.total, d) - ceil_div(own.trained(), d),
@@ -27,7 +27,7 @@ struct Shares {
   Bytes frozen(bool sharded) const {
     if (!sharded) return held.frozen + held.frozen_experts;
     return Bytes(add(ceil_div(held.frozen.value, ranks(layout, Group::shard)),
-                     ceil_div(held.frozen_experts.value, ranks(layout, Group::expert_data))));
+                     ceil_div(held.frozen_experts.value, ranks(layout, Group::expert_shard))));
   }
 };
 
@@ -49,24 +49,25 @@ HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
   return rows;
 }
 
-/// Numbers that travel between data-parallel ranks: a rank's own where several hold the same, its experts likewise.
-Count travelling(const SharedNumbers& n, const Layout& layout, Group own) {
-  return add(ranks(layout, own) > 1 ? n.own : 0, ranks(layout, Group::expert_data) > 1 ? n.experts : 0);
+/// Numbers that travel between the ranks that share out one copy: a rank's own where there are several, its experts
+/// likewise. Shards are summed over copies where they lie.
+Count travelling(const SharedNumbers& n, const Layout& layout) {
+  return add(ranks(layout, Group::shard) > 1 ? n.own : 0, ranks(layout, Group::expert_shard) > 1 ? n.experts : 0);
 }
-Count travelling(const LargestLayer& n, const Layout& layout, Group own) {
-  return most_of(n, ranks(layout, own) > 1, ranks(layout, Group::expert_data) > 1);
+Count travelling(const LargestLayer& n, const Layout& layout) {
+  return most_of(n, ranks(layout, Group::shard) > 1, ranks(layout, Group::expert_shard) > 1);
 }
 Bytes gathered(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero != Zero::weights) return {};
   const Travelling& w = s.weights;
-  const auto of = [&](const auto& n) { return travelling(n, layout, Group::shard); };
+  const auto of = [&](const auto& n) { return travelling(n, layout); };
   const Count layers = layout.reshard ? std::min(of(w.layers), mul(2, of(w.largest))) : of(w.layers);
   return bytes_of(training_weights(plan), add(of(w.outside), layers));
 }
 
 Bytes buckets(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
-  const auto of = [&](const auto& n) { return travelling(n, layout, Group::data); };
+  const auto of = [&](const auto& n) { return travelling(n, layout); };
   return Bytes(mul(plan.gradient_bytes, gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// A rank's share of a row's numbers, n of its own and of experts.
 Count shard(Count own, Count experts, const Layout& l) {
-  return add(ceil_div(own, ranks(l, Group::shard)), ceil_div(experts, ranks(l, Group::expert_data)));
+  return add(ceil_div(own, ranks(l, Group::shard)), ceil_div(experts, ranks(l, Group::expert_shard)));
 }
 
 Bytes weights_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
@@ -37,12 +37,12 @@ Bytes kept_by(const LayerPrice& row, const Plan& plan, bool runs_again) {
   return row.alive.kept;
 }
 
-/// The numbers that no other rank holds.
-Count staying(const SharedNumbers& n, const Layout& l, Group own) {
-  return add(ranks(l, own) > 1 ? 0 : n.own, ranks(l, Group::expert_data) > 1 ? 0 : n.experts);
+/// The numbers that no other rank of a copy holds.
+Count staying(const SharedNumbers& n, const Layout& l) {
+  return add(ranks(l, Group::shard) > 1 ? 0 : n.own, ranks(l, Group::expert_shard) > 1 ? 0 : n.experts);
 }
-Count staying(const LargestLayer& n, const Layout& l, Group own) {
-  return most_of(n, ranks(l, own) == 1, ranks(l, Group::expert_data) == 1);
+Count staying(const LargestLayer& n, const Layout& l) {
+  return most_of(n, ranks(l, Group::shard) == 1, ranks(l, Group::expert_shard) == 1);
 }
 
 /// Weights on their way from the host: a layer (of a group that runs again all, or embedding or head) that is used and
@@ -50,7 +50,7 @@ Count staying(const LargestLayer& n, const Layout& l, Group own) {
 Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   Bytes outside = s.largest_outside, layer = s.largest_layer;
   if (layout.zero == Zero::weights) {
-    const auto of = [&](const auto& n) { return bytes_of(training_weights(plan), staying(n, layout, Group::shard)); };
+    const auto of = [&](const auto& n) { return bytes_of(training_weights(plan), staying(n, layout)); };
     outside = of(s.weights.outside);
     layer = of(s.weights.largest);
   }
@@ -62,7 +62,7 @@ Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layo
 /// go from their buckets.
 Bytes gradients_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
-  const auto of = [&](const auto& n) { return staying(n, layout, Group::data); };
+  const auto of = [&](const auto& n) { return staying(n, layout); };
   return Bytes(mul(plan.gradient_bytes, gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
 }
 

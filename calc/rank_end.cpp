@@ -24,7 +24,8 @@ Spent RankEnd::sums(const HeldRows& rows) const {
     s[Part::tp] = (1 - rates_.hidden_tensor) * over(Group::tensor, CollectiveOp::all_reduce, gradients(shared));
   const Count tied = prices_.head().tied.trained();
   if (tied > 0 && rows.embedding != rows.head) s[Part::pp] = over(Group::pipeline, CollectiveOp::p2p, gradients(tied));
-  if (directions(pipeline_) == 2) s[Part::dp] = over(Group::pipeline, CollectiveOp::p2p, updated(rows).gradients);
+  if (directions(pipeline_) == 2)
+    s[Part::dp] = over(Group::pipeline, CollectiveOp::p2p, updated(rows).gradients);
   return s;
 }
 
@@ -57,7 +58,7 @@ void RankEnd::orthogonalize(const HeldRows& rows, Spent& s) const {
   const HeldSums sums = held_sums(prices_, rows);
   const auto matrices = [](const Learned& l) { return l.trained() - l.adamw; };
   orthogonalize(own, matrices(sums.all - sums.experts), Group::shard, Group::tensor, s);
-  orthogonalize(experts, matrices(sums.experts), Group::expert_data, Group::expert_tensor, s);
+  orthogonalize(experts, matrices(sums.experts), Group::expert_shard, Group::expert_tensor, s);
 }
 
 void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, Group shard, Group tensor, Spent& s) const {

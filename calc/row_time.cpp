@@ -64,8 +64,8 @@ class Clock {
     if (!shared_ && !experts_shared_) return;
     Learned own = row.learned - row.experts;
     if (copies_table(layout_)) own += row.tied;
-    if (shared_) share_out(own, row.borrowed.own, Group::shard, Group::data, t);
-    if (experts_shared_) share_out(row.experts, row.borrowed.experts, Group::expert_data, Group::expert_data, t);
+    if (shared_) share_out(own, row.borrowed.own, of_all, t);
+    if (experts_shared_) share_out(row.experts, row.borrowed.experts, of_experts, t);
   }
 
   /// Transfers to and from the host, beside a row's other work; not beside exchanges with experts that can themselves
@@ -190,23 +190,30 @@ class Clock {
     return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
   }
 
-  /// Gathers of weights, and reductions of the gradients of those that are trained over all ranks that hold them.
-  /// Frozen weights, and those that the layer repeats, are gathered under ZeRO-3 alone: nobody updates them here.
-  void share_out(const Learned& numbers, Count borrowed, Group shard, Group all, RowTime& t) {
+  /// The ranks that hold the same numbers, and of them those of one copy and those of one shard.
+  struct Holders {
+    Group all, shard, replica;
+  };
+  static constexpr Holders of_all{Group::data, Group::shard, Group::replica};
+  static constexpr Holders of_experts{Group::expert_data, Group::expert_shard, Group::expert_replica};
+
+  /// Gathers of weights inside a copy, and reductions of the gradients of those that are trained: inside a copy, then
+  /// of shards between copies. Frozen weights, and those that the layer repeats, are gathered under ZeRO-3 alone:
+  /// nobody updates them here.
+  void share_out(const Learned& numbers, Count borrowed, const Holders& of, RowTime& t) {
     const Count n = numbers.trained();
     const Count fetched = layout_.zero == Zero::weights ? add(numbers.total, borrowed) : n;
     const Bytes gradients(mul(plan_.gradient_bytes, n));
     if (layout_.zero != Zero::none && fetched > 0)
-      t.gather += over(shard, CollectiveOp::all_gather, bytes_of(training_weights(plan_), fetched));
+      t.gather += over(of.shard, CollectiveOp::all_gather, bytes_of(training_weights(plan_), fetched));
     if (n == 0) return;
     if (layout_.zero == Zero::none) {
-      t.reduce += over(all, CollectiveOp::all_reduce, gradients);
+      t.reduce += over(of.all, CollectiveOp::all_reduce, gradients);
       return;
     }
-    t.reduce += over(shard, CollectiveOp::reduce_scatter, gradients);
-    if (all != Group::data) return;
-    const Bytes part(mul(plan_.gradient_bytes, ceil_div(n, ranks(layout_, Group::shard))));
-    t.reduce += over(Group::replica, CollectiveOp::all_reduce, part);
+    t.reduce += over(of.shard, CollectiveOp::reduce_scatter, gradients);
+    const Bytes part(mul(plan_.gradient_bytes, ceil_div(n, ranks(layout_, of.shard))));
+    t.reduce += over(of.replica, CollectiveOp::all_reduce, part);
   }
 
   const Plan& plan_;

@@ -46,6 +46,8 @@ constexpr Part part_of(Group g) {
     case Group::expert_data:
     case Group::shard:
     case Group::replica:
+    case Group::expert_shard:
+    case Group::expert_replica:
       return Part::dp;
   }
   return Part::dp;

@@ -121,7 +121,8 @@ void use_experts_ranks(const TrainingRow& row, const Arch& arch, Layout& split, 
   if (!arch.has_experts()) return;
   split.ep = row.parallelism.ep.value_or(1);
   split.etp = row.parallelism.etp.value_or(0);
-  if (split.etp == 0 && flaw(arch, split) == LayoutFlaw::expert_ranks) {
+  const LayoutFlaw f = flaw(arch, split);
+  if (split.etp == 0 && (f == LayoutFlaw::expert_ranks || f == LayoutFlaw::expert_shards)) {
     split.etp = 1;
     assumed.note("experts are not cut over tensor ranks: there would be too few ranks");
   }
@@ -140,6 +141,7 @@ std::string spoken(LayoutFlaw f) {
       return "the tensor-parallel ranks do not divide the heads";
     case LayoutFlaw::experts:
     case LayoutFlaw::expert_ranks:
+    case LayoutFlaw::expert_shards:
     case LayoutFlaw::expert_tokens:
     case LayoutFlaw::expert_load:
     case LayoutFlaw::expert_nodes:

@@ -120,6 +120,13 @@ void check_layout(const Request& r) {
                       "their ranks; {}",
                       ranks(l, Group::expert), ranks(l, Group::expert_tensor),
                       mul(ranks(l, Group::tensor), ranks(l, Group::data)), fewer_expert_ranks(r)));
+    case LayoutFlaw::expert_shards:
+      throw InputError(
+          fmt::format("--ep {} x --etp {} does not divide --tp x --hsdp = {}, the GPUs of one copy of the states, "
+                      "which holds every "
+                      "expert; {}",
+                      ranks(l, Group::expert), ranks(l, Group::expert_tensor), mul(ranks(l, Group::tensor), l.hsdp),
+                      wider_copy(r)));
     case LayoutFlaw::expert_tokens:
       throw InputError("--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
     case LayoutFlaw::expert_load:

@@ -163,7 +163,7 @@ namespace {
 /// Whether Muon's ranks exchange parts of matrices.
 bool gathers_matrices(const Request& r) {
   const Layout& l = r.layout;
-  const bool sharded = l.zero != Zero::none && (ranks(l, Group::shard) > 1 || ranks(l, Group::expert_data) > 1);
+  const bool sharded = l.zero != Zero::none && (ranks(l, Group::shard) > 1 || ranks(l, Group::expert_shard) > 1);
   return r.plan.optimizer == Optimizer::muon && r.has(part::step) && (sharded || ranks(l, Group::tensor) > 1);
 }
 }  // namespace

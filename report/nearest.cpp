@@ -137,6 +137,17 @@ std::string fewer_expert_ranks(const Request& r) {
   return more.empty() ? "leave out --ep" : fmt::format("give {}{}, or leave out --ep", more, with_tokens(r));
 }
 
+std::string wider_copy(const Request& r) {
+  Layout wider = r.layout;
+  const Count all = ranks(r.layout, Group::data);
+  for (Count n = r.layout.hsdp + 1; n <= all; ++n) {
+    wider.hsdp = n;
+    if (all % n == 0 && ranks(wider, Group::shard) == n && divides_experts(r, wider))
+      return fmt::format("give --hsdp {}{}", n, with_tokens(r));
+  }
+  return fewer_expert_ranks(r);
+}
+
 std::string fewer_joined(const Request& r, std::string_view option) {
   Count widest = 0;
   for (const Link& level : r.hardware->cluster.levels) widest = std::max(widest, level.ranks);

@@ -94,7 +94,7 @@ struct TracedStep {
     layers = whole_model(prices.kinds).layers();
     gather_level = outermost_level(cluster, r.layout, Group::shard);
     if (r.model.arch.has_experts())
-      gather_level = std::max(gather_level, outermost_level(cluster, r.layout, Group::expert_data));
+      gather_level = std::max(gather_level, outermost_level(cluster, r.layout, Group::expert_shard));
     add_step(timeline, tasks, step_seconds(prices, r.plan, r.layout, cluster, cut, e));
   }
   const TaskStream& stream(const Task& t) const { return timeline.streams()[t.stream]; }

@@ -63,7 +63,7 @@ TEST_CASE("Shards together hold a rank's states, and at most one number more per
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
     INFO(i << ": " << text_of(c.layout));
-    const Count d = ranks(c.layout, Group::shard), e = ranks(c.layout, Group::expert_data);
+    const Count d = ranks(c.layout, Group::shard), e = ranks(c.layout, Group::expert_shard);
     const Stages s = stages(c);
     const Pipeline p = pipeline_of(c.plan, c.layout);
     for (const Stage& one : s.all) {

@@ -80,8 +80,9 @@ class Layouts {
   std::mt19937 random_;
 };
 
-constexpr std::array kinds{Group::tensor, Group::context, Group::expert,  Group::expert_tensor, Group::pipeline,
-                           Group::data,   Group::shard,   Group::replica, Group::expert_data};
+constexpr std::array kinds{Group::tensor,      Group::context,      Group::expert,        Group::expert_tensor,
+                           Group::pipeline,    Group::data,         Group::shard,         Group::replica,
+                           Group::expert_data, Group::expert_shard, Group::expert_replica};
 
 }  // namespace
 

@@ -262,6 +262,9 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   refused(llama + "--dp 8 --zero 4", "--zero: expected a ZeRO stage: 0, 1, 2 or 3, got \"4\"");
   refused(llama + "--dp 8 --zero 3 --hsdp 3",
           "--hsdp 3 does not divide the 8 ranks that hold the same weights (--dp x --cp); 1, 2, 4, 8 do");
+  refused("train mixtral-8x7b --hardware h100 --gpus 64 --fsdp --hsdp 4 --ep 8",
+          "--ep 8 x --etp 1 does not divide --tp x --hsdp = 4, the GPUs of one copy of the states, which holds every "
+          "expert; give --hsdp 8");
   refused(llama + "--dp 8 --hsdp 2", "--hsdp changes nothing without --zero 1, 2 or 3; add it, or leave it out");
   refused("train llama-3-8b --hardware rtx-4090 --dp 64",
           "rtx-4090 states no link that joins 64 devices; its widest joins 8: give --dp 8, or give a hardware file "

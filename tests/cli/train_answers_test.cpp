@@ -34,6 +34,22 @@ TEST_CASE("documents without equal parts for context ranks are said", "[cli]") {
   CHECK_FALSE(has_line(ask(train + "--cp-method ulysses --documents 3x1000,5192")["notes"], note));
 }
 
+// Of Mixtral's 46,702,792,704 parameters 32 layers x 8 experts x 3 x 4096 x 14336 are experts'. One copy lies on 8
+// GPUs, each with one expert and an eighth of all else; 2 + 4 + 12 bytes each.
+TEST_CASE("every copy of sharded states holds all experts", "[cli][hsdp]") {
+  const long experts = 32L * 8 * 3 * 4096 * 14336, rest = 46'702'792'704 - experts;
+  const auto memory = [](const std::string& layout) {
+    return ask("train mixtral-8x7b --hardware h100 --fsdp --ep 8 --global-batch 64 --seq 4096 " + layout)["memory"];
+  };
+  const json::Value copies = memory("--gpus 64 --hsdp 8"), one = memory("--gpus 8 --micro-batch 1");
+  CHECK(copies["weights_bytes"].get<long>() + copies["gradients_bytes"].get<long>() +
+            copies["optimizer_bytes"].get<long>() ==
+        18 * (experts / 8 + rest / 8));
+  CHECK(copies["fits"] == false);
+  for (const char* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "gathered_bytes", "buckets_bytes"})
+    CHECK(copies[part] == one[part]);
+}
+
 TEST_CASE("layers are spread by the estimate's seconds: no other number of them on the first stage is faster",
           "[cli]") {
   for (const char* software : {"", " --software none"}) {

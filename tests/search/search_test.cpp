@@ -235,6 +235,22 @@ TEST_CASE("shards over a part of the ranks leave out keys without ranks to shard
   CHECK(found.best.front().candidate.dp == 2);
 }
 
+TEST_CASE("a search over copies of sharded states divides experts inside a copy", "[search]") {
+  Space s = space_of(with_layers(even_moe(), 4), 8, 0, 128, 16);
+  s.cluster.device.memory = Bytes(Count{1} << 40);
+  s.layout.hsdp = 2;
+  s.best = 1000;
+  const SearchResult found = search(s);
+  Count most = 0;  // of experts without tensor parallelism
+  for (const Found& f : found.best) {
+    const Candidate& c = f.candidate;
+    CHECK(f == trained(s, c));
+    CHECK(c.tp * 2 % (c.ep * (c.etp > 0 ? c.etp : c.tp)) == 0);
+    if (c.tp == 1) most = std::max(most, c.ep);
+  }
+  CHECK(most == 2);
+}
+
 TEST_CASE("a space without any plan that can be is known before it is searched", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   const auto counted = [](const Space& space) {
