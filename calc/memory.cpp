@@ -68,7 +68,7 @@ Bytes gathered(const HeldSums& s, const Plan& plan, const Layout& layout) {
 Bytes buckets(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
   const auto of = [&](const auto& n) { return travelling(n, layout); };
-  return Bytes(mul(plan.gradient_bytes, gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
+  return Bytes(mul(summed_gradient_bytes(plan), gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
 }
 
 template <typename Part>

@@ -193,6 +193,9 @@ Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& la
 /// Prices of a single token, from which the weights and cache of a device follow.
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
+/// Bytes of the states' gradients as ranks sum them and the optimizer reads them.
+Bytes summed_gradients(const States& s, const Plan& plan);
+
 /// Bytes that optimizer, gradients and weights move in one optimizer step: states read and written, gradients read,
 /// weights written (and read, where there is no master copy).
 Bytes optimizer_traffic(const States& s, const Plan& plan);

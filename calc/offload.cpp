@@ -25,7 +25,7 @@ Bytes weights_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
 Bytes gradients_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
   const Count copied = copies_table(l) ? row.tied.trained() : 0;
   const Count own = add((row.learned - row.experts).trained(), copied), experts = row.experts.trained();
-  return Bytes(mul(plan.gradient_bytes, l.zero == Zero::none ? add(own, experts) : shard(own, experts, l)));
+  return Bytes(mul(summed_gradient_bytes(plan), l.zero == Zero::none ? add(own, experts) : shard(own, experts, l)));
 }
 
 /// What a layer keeps; of a group that runs again, its input's share of every layer. What modules behind the head keep
@@ -63,7 +63,7 @@ Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layo
 Bytes gradients_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
   const auto of = [&](const auto& n) { return staying(n, layout); };
-  return Bytes(mul(plan.gradient_bytes, gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
+  return Bytes(mul(summed_gradient_bytes(plan), gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
 }
 
 }  // namespace

@@ -27,9 +27,13 @@ Bytes optimizer_bytes(const Plan& plan, const Learned& numbers) {
   return master;
 }
 
+Bytes summed_gradients(const States& s, const Plan& plan) {
+  return Bytes(mul(s.gradients.value / plan.gradient_bytes, summed_gradient_bytes(plan)));
+}
+
 Bytes optimizer_traffic(const States& s, const Plan& plan) {
   const Bytes weights_read = keeps_master(plan) ? Bytes() : s.weights;
-  return 2 * s.optimizer + s.gradients + s.weights + weights_read;
+  return 2 * s.optimizer + summed_gradients(s, plan) + s.weights + weights_read;
 }
 
 }  // namespace llmcalc

@@ -172,7 +172,7 @@ struct Plan {
   bool master = true;  ///< a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
   Count newton_schulz_steps = 5;  ///< iterations of Muon (calc/muon.hpp)
-  Count gradient_bytes = 4;
+  Count gradient_bytes = 4;       ///< that are held: 6 are one of 16 bits and its float32 sum
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::uniform;
   Count recompute_layers = 1;  ///< N of the method: at least 1 in a group, any number of a block
@@ -251,6 +251,9 @@ constexpr bool recomputes_partly(const Plan& p) {
 constexpr DType working_format(const Plan& p) {
   return whole_bits(p.precision.format()) < 16 ? p.working : p.precision;
 }
+
+/// Bytes of a gradient that ranks sum and the optimizer reads: of two that are held, the float32 sum.
+constexpr Count summed_gradient_bytes(const Plan& p) { return p.gradient_bytes > 4 ? 4 : p.gradient_bytes; }
 
 /// Whether only adapters are trained.
 constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }

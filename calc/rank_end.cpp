@@ -25,7 +25,7 @@ Spent RankEnd::sums(const HeldRows& rows) const {
   const Count tied = prices_.head().tied.trained();
   if (tied > 0 && rows.embedding != rows.head) s[Part::pp] = over(Group::pipeline, CollectiveOp::p2p, gradients(tied));
   if (directions(pipeline_) == 2)
-    s[Part::dp] = over(Group::pipeline, CollectiveOp::p2p, updated(rows).gradients);
+    s[Part::dp] = over(Group::pipeline, CollectiveOp::p2p, summed_gradients(updated(rows), plan_));
   return s;
 }
 

@@ -40,7 +40,7 @@ class RankEnd {
   Seconds over(Group g, CollectiveOp op, Bytes bytes) const;
   void orthogonalize(const Orthogonalizing& all, Count matrices, Group shard, Group tensor, Spent& s) const;
   void orthogonalize(const HeldRows& rows, Spent& s) const;
-  Bytes gradients(Count numbers) const { return Bytes(mul(plan_.gradient_bytes, numbers)); }
+  Bytes gradients(Count numbers) const { return Bytes(mul(summed_gradient_bytes(plan_), numbers)); }
   States updated(const HeldRows& rows) const { return updated_states(held_sums(prices_, rows), plan_, layout_); }
   const Prices& prices_;
   const Plan& plan_;

@@ -203,7 +203,7 @@ class Clock {
   void share_out(const Learned& numbers, Count borrowed, const Holders& of, RowTime& t) {
     const Count n = numbers.trained();
     const Count fetched = layout_.zero == Zero::weights ? add(numbers.total, borrowed) : n;
-    const Bytes gradients(mul(plan_.gradient_bytes, n));
+    const Bytes gradients(mul(summed_gradient_bytes(plan_), n));
     if (layout_.zero != Zero::none && fetched > 0)
       t.gather += over(of.shard, CollectiveOp::all_gather, bytes_of(training_weights(plan_), fetched));
     if (n == 0) return;
@@ -212,7 +212,7 @@ class Clock {
       return;
     }
     t.reduce += over(of.shard, CollectiveOp::reduce_scatter, gradients);
-    const Bytes part(mul(plan_.gradient_bytes, ceil_div(n, ranks(layout_, of.shard))));
+    const Bytes part(mul(summed_gradient_bytes(plan_), ceil_div(n, ranks(layout_, of.shard))));
     t.reduce += over(of.replica, CollectiveOp::all_reduce, part);
   }
 

@@ -142,13 +142,13 @@ class RankMemory {
   void use_deepspeed(const Memory& m, ProcessMemory& out) const {
     if (layout_.zero > Zero::optimizer) return;
     const Count shard = ranks(layout_, Group::data);
-    if (plan_.gradient_bytes == 4)
-      out.weight_gradients = Bytes(mul(2, m.trained)) + Bytes(mul(4, largest_matrix()));
+    if (plan_.gradient_bytes >= 4)  // of 6, autograd's own are in the plan
+      out.weight_gradients = Bytes(mul(plan_.gradient_bytes == 4 ? 2 : 0, m.trained)) + Bytes(mul(4, largest_matrix()));
     else if (layout_.zero == Zero::none)
       use_update(m, Bytes(mul(8, m.trained)), out);
     else
       use_update(m, Bytes(ceil_div(mul(6, m.trained), shard)), out);
-    if (shard > 1) out.buckets = Bytes(mul(plan_.gradient_bytes, std::min<Count>(m.trained, 500'000'000)));
+    if (shard > 1) out.buckets = Bytes(mul(summed_gradient_bytes(plan_), std::min<Count>(m.trained, 500'000'000)));
   }
   Count largest_matrix() const {
     Count most = 0;
@@ -174,7 +174,7 @@ class RankMemory {
     if (shards && ranks(layout_, Group::pipeline) > 1) out.weight_gradients = Bytes(mul(4, m.trained));
     if (p_.keeps_alternate) out.products = Bytes(mul(s.in_flight, s.layers, kept_products().value) / p_.arch.layers);
     const Bytes loss = has_head(m) ? beyond(m, loss_of_titan()) : Bytes();
-    const Bytes bucket(shards ? mul(plan_.gradient_bytes, largest_layer()) : 0);
+    const Bytes bucket(shards ? mul(summed_gradient_bytes(plan_), largest_layer()) : 0);
     if (loss < bucket)
       out.buckets = bucket;
     else

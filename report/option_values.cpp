@@ -93,8 +93,8 @@ DType read_compute(Text text, Text where) {
 }
 
 Count read_gradient_bytes(Text text, Text where) {
-  if (text != "2" && text != "4") refuse_value(where, "2 or 4 bytes per gradient", text);
-  return text == "2" ? 2 : 4;
+  if (text != "2" && text != "4" && text != "6") refuse_value(where, "2, 4 or 6 bytes per gradient", text);
+  return text[0] - '0';
 }
 
 LogitStore read_logits(Text text, Text where) {

@@ -55,7 +55,7 @@ std::string cache_text(const CacheFormats& f);                           ///< th
 DType read_plain(std::string_view text, std::string_view where);
 DType read_compute(std::string_view text, std::string_view where);
 
-Count read_gradient_bytes(std::string_view text, std::string_view where);  ///< 2 or 4
+Count read_gradient_bytes(std::string_view text, std::string_view where);  ///< 2, 4 or 6
 LogitStore read_logits(std::string_view text, std::string_view where);     ///< "bf16+grad", "chunked:8"
 
 /// What runs again in backward, as --recompute says it.

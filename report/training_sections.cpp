@@ -132,6 +132,13 @@ std::string_view part_label(Part p) {
   return labels[static_cast<std::size_t>(p)];
 }
 
+namespace {
+std::string gradient_formats(const Plan& p) {
+  return p.gradient_bytes > 4 ? "6 bytes each, 16 bits and a float32 sum"
+                              : fmt::format("{} bytes each", p.gradient_bytes);
+}
+}  // namespace
+
 Section training_memory_section(const Request& r) {
   const Stages all = stages_of(r);
   const Stage& fullest = all.fullest();
@@ -139,8 +146,7 @@ Section training_memory_section(const Request& r) {
   Section s{"memory", title_of(all, fullest), {}};
   const auto part = [&](Zero stage, std::string note) { return r.layout.zero < stage ? note : note + ", its share"; };
   s.add("weights_bytes", "weights", m.weights, part(Zero::weights, held_formats(r.plan)));
-  s.add("gradients_bytes", "gradients", m.gradients,
-        part(Zero::gradients, fmt::format("{} bytes each", r.plan.gradient_bytes)));
+  s.add("gradients_bytes", "gradients", m.gradients, part(Zero::gradients, gradient_formats(r.plan)));
   s.add("optimizer_bytes", "optimizer", m.optimizer,
         part(Zero::optimizer, keeps_master(r.plan) ? "float32 master copy included" : "no master copy"));
   s.add("activations_bytes", "activations", m.activations, in_flight_text(r, fullest));

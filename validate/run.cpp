@@ -55,6 +55,7 @@ void check_training(const Case& c) {
     refuse("it trains weights of the --precision; leave out --weight-precision, or add --infer");
   if (c.numerics.score_cap > 0 && p.attention == AttentionImpl::naive)
     refuse("naive attention keeps no scores, which the gradient of their cap needs; give --attention flash");
+  if (p.gradient_bytes > 4) refuse("it keeps one gradient of each weight; give --gradient-bytes 2 or 4");
   if (p.gradient_bytes != 4 && p.precision == dtypes::fp32)
     refuse("gradients of 2 bytes are numbers of its --precision, and float32 has 4; give --precision bf16 or fp16");
   const bool has_states =

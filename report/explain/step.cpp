@@ -50,7 +50,8 @@ bool is_one_group(S s) {
 /// States are read and written once; weights are read too where there is no master copy.
 std::string optimizer_text(S s, bool bound) {
   const bool master = s.plan().master && training_weights(s.plan()).format().element_bits < 32;
-  return ratio(std::string("2*M_o + M_g + ") + (master ? "M_w" : "2*M_w"), memory_rate(s, bound));
+  const char* read = s.plan().gradient_bytes > 4 ? "2*M_o + 4*M_g/p_g + " : "2*M_o + M_g + ";
+  return ratio(read + std::string(master ? "M_w" : "2*M_w"), memory_rate(s, bound));
 }
 /// The same where every rank updates a share, or stages hold different states: the mean over the stages.
 Formula update_time(S s) {
@@ -88,7 +89,10 @@ Formula summed_gradients(S s) {
 void add_gradient_exchange(S s, bool bound, Formula& f) {
   const Formula numbers = summed_gradients(s);
   if (numbers.expression == "0") return;
-  f.expression += " + " + product({exposed(s), ring_text(s, bound, "2", product({"p_g", numbers.expression}))});
+  f.expression +=
+      " + " +
+      product({exposed(s),
+               ring_text(s, bound, "2", product({s.plan().gradient_bytes > 4 ? "4" : "p_g", numbers.expression}))});
   f.own.insert(f.own.end(), numbers.own.begin(), numbers.own.end());
 }
 

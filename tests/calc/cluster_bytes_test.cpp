@@ -61,6 +61,15 @@ TEST_CASE("Data-parallel bytes of a step are the textbook's by ZeRO stage", "[cl
           }
 }
 
+TEST_CASE("Of a 16-bit gradient and its float32 sum ranks exchange the sum", "[cluster][bytes]") {
+  for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
+    const Layout l{.dp = 4, .zero = z};
+    Plan both = plan(1, 3, l);
+    both.gradient_bytes = 6;
+    CHECK(sent(even(), both, l, Part::dp) == sent(even(), plan(1, 3, l), l, Part::dp));
+  }
+}
+
 TEST_CASE("Weights that are kept after forward are gathered once per micro-batch", "[cluster][bytes]") {
   const Layout l{.dp = 4, .zero = Zero::weights, .reshard = false};
   const Count n = parameters(even()).total, m = 3;

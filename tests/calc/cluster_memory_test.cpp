@@ -85,7 +85,7 @@ TEST_CASE("Shards together hold a rank's states, and at most one number more per
 TEST_CASE("ZeRO stages hold what Rajbhandari's formulas say", "[cluster][memory]") {  // arXiv:1910.02054
   for (const Count d : {1, 2, 4, 8, 16})
     for (int stage = 0; stage <= 3; ++stage)
-      for (const Count g : {2, 4}) {
+      for (const Count g : {2, 4, 6}) {
         ClusterCase c{even(), {}, {.dp = d, .zero = static_cast<Zero>(stage)}, any_links};
         c.plan.seq = 8;
         c.plan.global_batch = d;
@@ -93,7 +93,9 @@ TEST_CASE("ZeRO stages hold what Rajbhandari's formulas say", "[cluster][memory]
         const Count n = parameters(c.arch).total;
         REQUIRE(n % d == 0);
         const Memory m = train(c.arch, c.plan, c.layout, c.cluster).memory;
-        const auto preset = *textbook::state_preset(g == 2 ? "adam_mixed_fp16_grads" : "adam_mixed_fp32_grads");
+        const auto preset = *textbook::state_preset(g == 2   ? "adam_mixed_fp16_grads"
+                                                    : g == 4 ? "adam_mixed_fp32_grads"
+                                                             : "adam_mixed_both_grads");
         CHECK(m.weights + m.gradients + m.optimizer == textbook::zero_bytes(preset, n, d, stage).bytes());
       }
 }

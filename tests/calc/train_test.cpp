@@ -61,6 +61,11 @@ TEST_CASE("an optimizer moves its states, gradients and weights", "[cost][train]
   CHECK(moved(p) == Bytes(30 * n));  // 12 read and written, 4 read, 2 written
   p.gradient_bytes = 2;
   CHECK(moved(p) == Bytes(28 * n));
+  p.gradient_bytes = 6;
+  CHECK(moved(p) == Bytes(30 * n));  // of 6 the float32 sum is read
+  const States both = training_states(a, p);
+  CHECK(both.weights + both.gradients + both.optimizer == Bytes(20 * n));  // 2 + 6 + 12
+  p.gradient_bytes = 2;
   p.master = false;  // float32 moments; the weights themselves are read
   CHECK(moved(p) == Bytes((2 * 8 + 2 + 2 + 2) * n));
   p.optimizer = Optimizer::sgd;

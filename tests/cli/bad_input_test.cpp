@@ -134,7 +134,7 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
   refused(train + "--seq nan", "--seq: " + count + "\"nan\"");
   refused(train + "--seq 1e400", "--seq: " + count + "\"1e400\"; write a number below 2^63");
   refused(train + "--tokens 1T --price 3GB", "--price: expected a price (2.5 USD/h), got \"3GB\", a size");
-  refused(train + "--gradient-bytes 3", "--gradient-bytes: expected 2 or 4 bytes per gradient, got \"3\"");
+  refused(train + "--gradient-bytes 3", "--gradient-bytes: expected 2, 4 or 6 bytes per gradient, got \"3\"");
   refused(train + "--lora 5000",
           "--lora 5000 is no lower than the 1024 outputs of attn.k in llama-3-8b; give a rank below it");
   refused(train + "--lora 8:qkv", "--lora: expected q, k, v, out, gate, up or down, got \"qkv\"");

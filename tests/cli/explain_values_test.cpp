@@ -182,6 +182,7 @@ constexpr Way ways[] = {
     {"--tp 8 --sp --glu-store recompute --attention naive --mla absorbed --dropout"},
     {"--optimizer adam8bit --gradient-bytes 2 --logits bf16+grad --params-in-6n active"},
     {"--logits compute --micro-batch 2 --norm-stats off"},
+    {"--gradient-bytes 6 --tp 2 --sp", true, false},
     {"--logits compute --precision fp32 --attention naive --tp 2 --sp --recompute full"},
     {"--lora 8"},
     {"--software torch-fsdp --fsdp --dp 8", true, false},
