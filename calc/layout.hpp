@@ -123,6 +123,7 @@ struct Layout {
   AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
   Collectives collectives = Collectives::ring;
+  Count vocabulary_multiple = 1;  ///< training: to which a rank's rows of token table and head are padded
   constexpr bool operator==(const Layout&) const = default;
 };
 

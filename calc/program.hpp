@@ -109,11 +109,13 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
                            bool asks, bool mtp = false) {
     if (mtp) own_by_modules(whole);
     const bool backward = marked(whole, kind, asks);
-    if (!is_cut(layout)) {
+    const bool pads = step.training && kind != SegmentKind::block && layout.vocabulary_multiple > 1;
+    if (!is_cut(layout) && !pads) {
       visit(Segment{kind, layer, repeats, elements, whole, whole, backward, mtp});
       return backward;
     }
     OpList ops = cut(whole, layout);
+    if (pads) pad_vocabulary(ops, layout);
     marked(ops, kind, asks);
     visit(Segment{kind, layer, repeats, elements, whole, ops, backward, mtp});
     return backward;

@@ -17,6 +17,7 @@
 #include "evidence/training_formats.hpp"
 #include "evidence/training_layout.hpp"
 #include "evidence/training_offload.hpp"
+#include "evidence/training_stack.hpp"
 #include "evidence/words.hpp"
 #include "text/leading_number.hpp"
 #include "text/names.hpp"
@@ -334,6 +335,8 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_plan(row, c, assumed);
   if (!c.skip.empty()) return;
   c.layout.stage_layers = stage_layers_of(row, c.arch, c.layout, assumed);
+  const bool times_layers_alone = contains(lower(row.family), "vtrain");  // of GPT-2's vocabulary as it is
+  if (!times_layers_alone) c.layout.vocabulary_multiple = vocabulary_multiple(c.stack);
   c.skip = pipeline_flaw(c);
 }
 

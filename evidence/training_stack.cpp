@@ -77,6 +77,10 @@ TrainingStack training_stack(const TrainingCase& c) {
   return s;
 }
 
+Count vocabulary_multiple(const Stack& s) {
+  return find_builtin(builtin_software(), s.name) != nullptr ? profile(s.name).vocabulary_multiple : 1;
+}
+
 EstimateClass estimate_class(const TrainingCase& c) { return estimate_class(c.arch, c.on.hardware, c.input_assumed); }
 
 }  // namespace llmcalc

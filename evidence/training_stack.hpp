@@ -8,6 +8,10 @@ namespace llmcalc {
 
 TrainingStack training_stack(const TrainingCase& c);
 
+/// The multiple to which a stack pads a rank's rows of the vocabulary (SoftwareCard); 1 of stacks without a profile of
+/// their own, which only run like another.
+Count vocabulary_multiple(const Stack& s);
+
 /// Cases of a class are predicted about as well.
 EstimateClass estimate_class(const TrainingCase& c);
 

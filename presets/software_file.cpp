@@ -101,6 +101,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   else
     card.inference = read_inference(o);
   if (card.training && o.has("memory")) card.memory = read_word(o, "memory", memory_words);
+  if (card.training && o.has("vocabulary_multiple")) card.vocabulary_multiple = o.positive("vocabulary_multiple");
   card.source = o.text("source");
   card.notes = o.text_or("notes", "");
   o.refuse_unread();

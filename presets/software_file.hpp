@@ -11,7 +11,8 @@
 ///   "data_exchanges":   "waited for" or "overlapped"    beside layers
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
 ///                       "pytorch" (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors
-///                       }
+///   "vocabulary_multiple"?: 128                       to which the rows of a vocabulary are padded, for each
+///                       tensor-parallel rank (calc/parallel/vocabulary.hpp) }
 ///
 /// or "for": "inference",
 ///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching,
@@ -46,6 +47,7 @@ struct SoftwareCard {
   std::optional<TrainingStack> training;    ///< of a model with RMSNorm and flash attention
   std::optional<InferenceStack> inference;  ///< either of the two
   std::optional<MemorySoftware> memory;     ///< what a process that trains holds; absent: not known
+  Count vocabulary_multiple = 1;            ///< of a tensor-parallel rank's rows, in training; 1: they are not padded
 };
 
 /// The word of a software file.

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "calc/parallel/vocabulary.hpp"
 #include "calc/pipeline/schedule.hpp"
 #include "presets/unknown_keys.hpp"
 #include "presets/weight_formats.hpp"
@@ -9,6 +10,7 @@
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 #include "text/counted.hpp"
 #include "text/names.hpp"
 
@@ -256,6 +258,18 @@ std::string tower_place(const Plan& plan) {
                                     : "for images or sounds, whole on every GPU but for layers, which TP cuts";
 }
 
+namespace {
+/// The rows of the vocabulary that a training stack adds; empty where it adds none.
+std::string vocabulary_note(const Request& r) {
+  const Count rows = r.model.arch.vocabulary, padded = padded_vocabulary(r.model.arch, r.layout);
+  if (!r.has(part::training) || padded == rows) return "";
+  return fmt::format(
+      "training pads the vocabulary from {} to {} rows, a multiple of {} on each tensor-parallel rank, as "
+      "{} does",
+      rows, padded, r.layout.vocabulary_multiple, r.software ? r.software->name : std::string(usual_software(r)));
+}
+}  // namespace
+
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
   if (r.model.towers != Towers() && r.has(part::training | part::inference)) n.push_back(towers_note(r));
@@ -272,6 +286,7 @@ std::vector<std::string> notes(const Request& r) {
   if (!r.weights_given.note.empty()) n.push_back(r.weights_given.note);
   if (r.has(part::training)) add_lengths(r, n);
   if (r.has(part::training)) add_pipeline_rules(r, n);
+  if (std::string note = vocabulary_note(r); !note.empty()) n.push_back(std::move(note));
   if (gathers_matrices(r))
     n.push_back(
         "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "

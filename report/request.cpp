@@ -306,6 +306,7 @@ void settle(Request& r) {
   if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
   settle_way_to_host(r);
   choose_software(r);
+  if (r.has(part::training)) r.layout.vocabulary_multiple = vocabulary_multiple(r);
   settle_towers(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));

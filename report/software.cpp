@@ -68,7 +68,13 @@ void check_software(const Request& r, Parts parts) {
                     other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
 }
 
+Count vocabulary_multiple(const Request& r) {
+  if (r.software) return r.software->vocabulary_multiple;
+  return r.without_software || is_given_by_hand(r) ? 1 : load_software(usual_software(r)).vocabulary_multiple;
+}
+
 Request for_training(Request r) {
+  r.layout.vocabulary_multiple = vocabulary_multiple(r);
   if (r.software)
     r.hardware->cluster.device.achieved =
         training_rates(training_estimator().parameters, *r.hardware, stack_of(*r.software, r.model.arch, r.plan));

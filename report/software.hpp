@@ -24,6 +24,9 @@ void choose_software(Request& r);
 /// Throws InputError where the software that was given is of the half that these parts of the answer lack.
 void check_software(const Request& r, Parts parts);
 
+/// The multiple to which the software that trains pads a rank's rows of the vocabulary: the software that is given,
+/// else the usual one; 1 where efficiencies are given by hand or --software none leaves it out.
+Count vocabulary_multiple(const Request& r);
 /// The request with its device priced at what it reaches in training under the software.
 Request for_training(Request r);
 /// The same in inference under the engine.

@@ -4,6 +4,7 @@
 #include "calc/parallel/context.hpp"
 #include "calc/parallel/expert.hpp"
 #include "calc/parallel/tensor.hpp"
+#include "calc/parallel/vocabulary.hpp"
 
 namespace llmcalc {
 

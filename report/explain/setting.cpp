@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "calc/parallel/vocabulary.hpp"
 #include "report/process_estimate.hpp"
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
@@ -16,11 +17,21 @@
 namespace llmcalc::explain {
 namespace {
 
-textbook::Sizes<Expr> letters(const Request& r, Count ranks, std::map<std::string, Count, std::less<>>& values) {
-  return textbook::sizes<Expr>(r.model.arch, ranks, [&](const char* name, Count value) {
-    values[name] = value;
-    return Expr(name, value);
+using LetterValues = std::map<std::string, Count, std::less<>>;
+
+textbook::Sizes<Expr> letters(const Arch& arch, Count ranks, const char* vocabulary, LetterValues& values) {
+  return textbook::sizes<Expr>(arch, ranks, [&](const char* name, Count value) {
+    const char* letter = std::string_view(name) == "V" ? vocabulary : name;
+    values[letter] = value;
+    return Expr(letter, value);
   });
+}
+/// Those of a rank that trains, whose shard of the vocabulary may be padded.
+textbook::Sizes<Expr> trained_letters(const Request& r, LetterValues& values) {
+  Arch arch = r.model.arch;
+  arch.vocabulary = padded_vocabulary(arch, r.layout);
+  const bool pads = arch.vocabulary != r.model.arch.vocabulary;
+  return letters(arch, ranks(r.layout, Group::tensor), pads ? "V_T" : "V", values);
 }
 
 }  // namespace
@@ -28,8 +39,9 @@ textbook::Sizes<Expr> letters(const Request& r, Count ranks, std::map<std::strin
 Setting::Setting(const Request& request, const Parts& parts)
     : request_(request),
       parts_(parts),
-      sizes_(letters(request, 1, letters_)),
-      rank_sizes_(letters(request, ranks(request.layout, Group::tensor), letters_)) {}
+      sizes_(letters(request.model.arch, 1, "V", letters_)),
+      rank_sizes_(letters(request.model.arch, ranks(request.layout, Group::tensor), "V", letters_)),
+      trained_sizes_(trained_letters(request, letters_)) {}
 
 std::optional<Count> Setting::letter(std::string_view name) const {
   const auto found = letters_.find(name);

@@ -38,6 +38,8 @@ class Setting {
   /// The model's sizes as letters; of one tensor-parallel rank.
   const textbook::Sizes<Expr>& sizes() const { return sizes_; }
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
+  /// Those of a rank that trains, with the rows of the vocabulary that its software pads.
+  const textbook::Sizes<Expr>& trained_sizes() const { return trained_sizes_; }
   /// What a letter of sizes() or rank_sizes() is; nothing if there is no such letter.
   std::optional<Count> letter(std::string_view name) const;
   const Parts& parts() const { return parts_; }
@@ -64,7 +66,7 @@ class Setting {
   const Request& request_;
   Parts parts_;
   std::map<std::string, Count, std::less<>> letters_;
-  textbook::Sizes<Expr> sizes_, rank_sizes_;
+  textbook::Sizes<Expr> sizes_, rank_sizes_, trained_sizes_;
   mutable std::set<std::string, std::less<>> kept_;  ///< sections whose rows are in rows_
   mutable std::map<std::string, Row, std::less<>> rows_;
   mutable std::optional<TrainEstimate> train_;

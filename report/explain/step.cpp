@@ -79,7 +79,7 @@ Formula summed_gradients(S s) {
   const auto summed = [sp](const textbook::Weight<Expr>& w) {
     return sp ? w.place != textbook::Place::cut : w.place == textbook::Place::shared;
   };
-  const Expr all = textbook::parameters_of(s.arch(), s.rank_sizes(), summed);
+  const Expr all = textbook::parameters_of(s.arch(), s.trained_sizes(), summed);
   if (s.plan().mtp == 0) return {all.text()};
   const ModuleFormulas module(s, ranks(s.layout(), Group::tensor));
   const Expr one = sp ? module.parameters_for_tokens() : module.parameters_for_heads();

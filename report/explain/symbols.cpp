@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "calc/parallel/vocabulary.hpp"
 #include "calc/roofline.hpp"
 #include "calc/textbook/sizes.hpp"
 #include "report/sections.hpp"
@@ -33,6 +34,8 @@ constexpr Size sizes[] = {
     {"n_h", "residual streams", [](S s) { return number_text(s.arch().streams); }},
     {"r_l", "rank beside attention", [](S s) { return number_text(s.arch().laurel_rank); }},
     {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
+    {"V_T", "rows of the vocabulary on all tensor-parallel ranks, padded",
+     [](S s) { return number_text(padded_vocabulary(s.arch(), s.layout())); }},
     {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
     {"K_a", "rows of the learned positions beside it", [](S s) { return number_text(s.arch().added_rows); }},
     {"n_T", "types of tokens", [](S s) { return number_text(s.arch().token_types); }},

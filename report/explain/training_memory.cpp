@@ -24,7 +24,7 @@ bool is_beyond_textbook(S s) {
 Formula held(S s) {
   if (is_beyond_textbook(s))
     return from_engine(s, "N_stage", "parameters of the fullest stage's layers on one GPU", "memory.parameters");
-  return {textbook::all_parameters(s.arch(), s.rank_sizes()).text()};
+  return {textbook::all_parameters(s.arch(), s.trained_sizes()).text()};
 }
 
 /// Numbers of which a GPU holds a share from a ZeRO stage on.
@@ -89,9 +89,9 @@ Formula optimizer(S s) {
     case Optimizer::adam8bit:
       return {master + "2*" + n + " + 8*ceil(" + n + "/256)"};
     case Optimizer::adafactor:
-      return {master + product({"4", shared_out(textbook::factored_numbers(s.arch(), s.rank_sizes()).text())})};
+      return {master + product({"4", shared_out(textbook::factored_numbers(s.arch(), s.trained_sizes()).text())})};
     case Optimizer::muon: {
-      const std::string adamw = textbook::adamw_parameters(s.arch(), s.rank_sizes()).text();
+      const std::string adamw = textbook::adamw_parameters(s.arch(), s.trained_sizes()).text();
       return {master + product({"p_s", n + " + " + shared_out(adamw)})};
     }
   }
@@ -109,7 +109,7 @@ Formula logits(S s) {
     return from_engine(s, "M_log", "logits of a micro-batch's tokens on one GPU, bytes", "memory.logits_bytes");
   const Count chunks = s.plan().logits.chunks;
   const Expr at_once = chunks == 1 ? s.tokens() : quotient_up(s.tokens(), Expr("n_c", chunks));
-  return {(logit_bytes(s) * at_once * s.rank_sizes().cut(s.sizes().V)).text()};
+  return {(logit_bytes(s) * at_once * s.trained_sizes().cut(s.trained_sizes().V)).text()};
 }
 
 /// What some layouts hold besides: " + M_gat" and the like.
@@ -275,7 +275,7 @@ textbook::MicroBatch<Expr> micro_batch(S s) {
 
 template <class What>  // a Recompute, or which tensors
 textbook::StoredSum<Expr> kept(S s, const What& what) {
-  return textbook::stored(s.arch(), s.rank_sizes(), micro_batch(s), what);
+  return textbook::stored(s.arch(), s.trained_sizes(), micro_batch(s), what);
 }
 template <class What>
 Formula kept_bytes(S s, const What& what, const char* path) {

@@ -1,0 +1,30 @@
+#include "calc/parallel/vocabulary.hpp"
+
+namespace llmcalc {
+namespace {
+
+Count padded(Count rows, Count multiple) { return mul(ceil_div(rows, multiple), multiple); }
+
+/// A table of the model's tokens, or of a module's: layers' own inputs have tables of another size.
+bool is_token_table(const Op& op) {
+  return std::holds_alternative<Lookup>(op.shape) && op.split == Split::row && op.name.ends_with(".tokens");
+}
+
+}  // namespace
+
+Count padded_vocabulary(const Arch& arch, const Layout& layout) {
+  if (layout.vocabulary_multiple == 1) return arch.vocabulary;
+  return padded(arch.vocabulary, mul(layout.vocabulary_multiple, layout.tp));
+}
+
+void pad_vocabulary(OpList& ops, const Layout& layout) {
+  for (Op& op : ops) {
+    Count* rows = nullptr;
+    if (is_token_table(op)) rows = &std::get<Lookup>(op.shape).rows;
+    if (makes_logits(op)) rows = &std::get<Linear>(op.shape).out;
+    if (Loss* loss = std::get_if<Loss>(&op.shape)) rows = &loss->vocabulary;
+    if (rows != nullptr) *rows = padded(*rows, layout.vocabulary_multiple);
+  }
+}
+
+}  // namespace llmcalc
