@@ -67,7 +67,7 @@ Held held(const Pointwise& s, const Pricing& p) {
     case PointwiseKind::add_own:
       return {.needs = {{false, true}}};
     case PointwiseKind::combine:
-      return {.needs = {{true}}, .kept = Bytes(mul(4, s.rows, s.top_k))};
+      return {.needs = {{true}}, .kept = Bytes(mul(4, s.gate_rows > 0 ? s.gate_rows : s.rows, s.top_k))};
     case PointwiseKind::dropout:
       return {.kept = Bytes(mul(s.rows, s.width))};
     case PointwiseKind::route:

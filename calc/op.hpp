@@ -229,6 +229,7 @@ struct Pointwise {
                             ///< predict, stack, share
   Count weights = 0;        ///< learned numbers (xIELU: 2)
   bool per_number = false;  ///< of these, one for each of the width
+  Count gate_rows = 0;      ///< combine: rows whose gates it keeps, where a rank routes a part of its tokens; 0: all
   constexpr bool operator==(const Pointwise&) const = default;
 };
 

@@ -15,7 +15,10 @@ Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / u
 void cut_rows(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }
 void cut_rows(Linear& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
 void cut_rows(Norm& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
-void cut_rows(Pointwise& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_rows(Pointwise& s, Count ranks) {
+  s.rows = ceil_div(s.rows, ranks);
+  s.gate_rows = ceil_div(s.gate_rows, ranks);
+}
 void cut_rows(Loss& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
 void cut_rows(Collective& s, Count ranks) {
   s.elements = ceil_div(s.elements, ranks);
@@ -82,6 +85,12 @@ void cut_width(const Op&, Collective&, Count) {}  // is put in by this pass
 
 bool works_inside(Split s) { return s != Split::tokens; }
 
+/// An element-wise operator of this kind, or null.
+const Pointwise* as_kind(const Op& op, PointwiseKind kind) {
+  const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+  return p != nullptr && p->kind == kind ? p : nullptr;
+}
+
 /// Walks the operators once, renaming tensors as exchanges are put between them.
 class Pass {
  public:
@@ -92,6 +101,7 @@ class Pass {
       if (!op.in_place()) maker_[op.out] = &op;
       for (const TensorId t : op.in)
         if (t != no_tensor && op.split == Split::partial) summed_later_[t] = true;
+      if (as_kind(op, PointwiseKind::route) != nullptr) router_logits_ = op.in[0];
     }
   }
 
@@ -99,8 +109,11 @@ class Pass {
     for (const Op& op : in_) {
       enter(op);
       Op& mine = out_.push(op);
-      if (works_inside(op.split)) {
+      if (routes_own_tokens(op)) {
+        route_own_tokens(op, mine);
+      } else if (works_inside(op.split)) {
         rename_inputs(mine);
+        if (layout_.sp) keep_own_gates(mine);
         if (op.split != Split::inside && op.split != Split::partial)
           std::visit([&](auto& shape) { cut_width(op, shape, layout_.tp); }, mine.shape);
         if (!op.in_place()) is_inside_[op.out] = true;
@@ -113,10 +126,28 @@ class Pass {
   }
 
  private:
+  /// Under sequence parallelism a router and its choice see the rank's own tokens, before they are gathered for the
+  /// experts (Megatron-Core's TopKRouter, whose weights are marked sequence_parallel).
+  bool routes_own_tokens(const Op& op) const {
+    const bool is_router = router_logits_ != no_tensor && op.out == router_logits_;
+    return layout_.sp && works_inside(op.split) && (is_router || as_kind(op, PointwiseKind::route) != nullptr);
+  }
+  /// Left out: that gates are gathered with the tokens.
+  void route_own_tokens(const Op& op, Op& mine) {
+    cut_tokens(mine.shape, layout_.tp);
+    mine.split = Split::tokens;
+    if (as_kind(op, PointwiseKind::route) != nullptr) is_inside_[op.out] = true;
+  }
+  void keep_own_gates(Op& mine) const {
+    if (const Pointwise* p = as_kind(mine, PointwiseKind::combine))
+      std::get<Pointwise>(mine.shape).gate_rows = ceil_div(p->rows, layout_.tp);
+  }
+
   /// Inserts the exchange before the first cut operator that reads a whole tensor. For an operator that returns no
   /// gradient, tokens at most are gathered.
   void enter(const Op& op) {
     if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape) || (op.detached && !layout_.sp)) return;
+    if (routes_own_tokens(op)) return;
     for (const TensorId t : op.in) {
       if (t == no_tensor || is_inside_[t] || (op.in_place() && op.split == Split::width)) continue;
       if (inside_[t] != t) {
@@ -187,6 +218,7 @@ class Pass {
   /// Elements of the block's input, by the shape of the operator that reads it.
   static Count input_elements(const Op& op) {
     if (const Shift* s = std::get_if<Shift>(&op.shape)) return mul(s->rows(), s->width);
+    if (const Pointwise* p = as_kind(op, PointwiseKind::dispatch)) return mul(p->rows / p->top_k, p->width);
     const Linear* l = std::get_if<Linear>(&op.shape);
     return l ? mul(l->rows, l->in) : out_elements(op.shape);
   }
@@ -203,6 +235,7 @@ class Pass {
   std::array<bool, most_tensors> is_inside_{};     // made by a cut operator
   std::array<bool, most_tensors> summed_later_{};  // by an operator on what is still to be summed
   std::array<const Op*, most_tensors> maker_{};    // null: the block's input
+  TensorId router_logits_ = no_tensor;
 };
 
 }  // namespace

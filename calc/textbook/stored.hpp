@@ -318,8 +318,8 @@ class StoredTable : StoredRows<N, Visit> {
       numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
       statistics(s_.L_m, Tokens::mine, 3, centred());
     }
-    bytes(s_.L_m, Tokens::all, N(8) * (s_.n_E + s_.n_I));
-    bytes(s_.L_m, Tokens::all, N(4) * s_.k);
+    bytes(s_.L_m, Tokens::mine, N(8) * (s_.n_E + s_.n_I));  // a rank routes its own tokens
+    bytes(s_.L_m, Tokens::mine, N(4) * s_.k);
     if (m.shared_experts == 0) return;
     mlp(s_.L_m, s_.cut(s_.n_s * s_.F_s));
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));

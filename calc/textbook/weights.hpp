@@ -258,10 +258,10 @@ class WeightTable : WeightRows<N, Visit> {
   }
   void experts() {
     const Moe& m = a_.moe;
-    matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E + s_.n_I);
-    if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E + s_.n_I);
+    matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E + s_.n_I, Place::whole);
+    if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E + s_.n_I, Place::whole);
     if (m.router_scales) {
-      vector(Component::mlp, s_.L_m, 1, s_.n_E);
+      vector(Component::mlp, s_.L_m, 1, s_.n_E, Place::whole);
       visit_(Weight<N>{
           .component = Component::router, .layers = s_.L_m, .out = s_.D, .place = Place::whole, .norm = true});
     }

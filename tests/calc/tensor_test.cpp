@@ -5,6 +5,7 @@
 #include <map>
 
 #include "calc/cost.hpp"
+#include "calc/held.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -190,6 +191,24 @@ TEST_CASE("weights over all ranks less their replicas are the model's", "[contra
   const Count down = 64 * 24 + 24 + 64 * (32 + 8) + 32;
   const OpList latent = first_block(even_latent(), training);
   CHECK(8 * learned_of(first_block(even_latent(), training, {8, false})) - 7 * (down + norms) == learned_of(latent));
+}
+
+TEST_CASE("a rank routes its own part of the sequence, and keeps the router's numbers of that part",
+          "[contract][tensor]") {
+  const Count tokens = training.tokens(), experts = 8, top_k = 2;
+  const auto kept = [](const OpList& ops) {
+    Bytes all;
+    for (const Op& op : ops)
+      if (op.name == "mlp.route" || op.name == "mlp.combine") all += held(op.shape, Pricing()).kept;
+    return all;
+  };
+  for (const Count t : {2, 4, 8}) {
+    const OpList cut = first_block(even_moe(), training, {t, true});
+    CHECK(kept(cut) == Bytes(tokens * (8 * experts + 4 * top_k) / t));
+    CHECK(kept(first_block(even_moe(), training, {t, false})) == Bytes(tokens * (8 * experts + 4 * top_k)));
+    CHECK(shape_of<Linear>(cut, "mlp.router").rows == tokens / t);
+    CHECK(shape_of<Pointwise>(cut, "mlp.combine").rows == tokens);
+  }
 }
 
 TEST_CASE("a serial block has two all-reduces forward and two backward", "[contract][tensor]") {
