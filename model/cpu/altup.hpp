@@ -7,12 +7,6 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The sum of x z over a row.
-template <typename T>
-Wide<T> row_product(Count n, const T* x, const T* z) {
-  return sum_of<Wide<T>>(n, [=](Count i) { return wide(x[i]) * wide(z[i]); });
-}
-
 /// What brings a projection z to the magnitude of x.
 template <typename T>
 struct Magnitudes {

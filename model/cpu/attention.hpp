@@ -30,7 +30,7 @@ Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     const W lse = softmax(keys.n, p.data(), in.sinks != nullptr ? &sink : nullptr);
     if (log_sum_exp != nullptr) log_sum_exp[(b * s.queries + i) * s.heads + h] = lse;
     if (drop.p > 0) multiply_by_dice(drop, c.row(i), keys, p.data());
-    for (Count j = 0; j < keys.n; ++j) axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(keys[j]), out.data());
+    c.add_values(keys, p.data(), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
   return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), s.qk_dim + s.v_dim);
@@ -55,7 +55,7 @@ struct KeySums {
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
-  Aligned<W> p, dropped, ds, keep, slope, dq, dq_rope;
+  Aligned<W> p, dropped, ds, keep, slope, dq, dq_rope, wide_q, wide_d;
 
   void resize(Count n, const Core<T>& c) {
     const std::size_t size = static_cast<std::size_t>(n);
@@ -78,24 +78,28 @@ struct RowGradient {
   void multiply_by_slope(Count n) {
     lanes<W>(0, n, [=, from = slope.data(), to = ds.data()](Count j) { to[j] = to[j] * from[j]; });
   }
-  /// Propagates ds of these keys to q and k, and to what relative positions add, and their p to v.
-  void spread(const Core<T>& c, Count i, const Keys& keys, const T* d_o, KeySums<T>& sums, void* relative) {
-    const W scale = number<W>(c.in.scale);
+  /// Propagates ds of these keys to q and k, and to what relative positions add, and their p to v. d_o: wide.
+  void spread(const Core<T>& c, Count i, const Keys& keys, const W* d_o, KeySums<T>& sums, void* relative) {
     if (relative != nullptr)
       for (Count at = 0; at < keys.n; ++at)
         put(static_cast<T*>(relative) + (i * c.s.keys + keys[at]) * c.s.heads + c.head,
             ds[static_cast<std::size_t>(at)], true);
-    for (Count at = 0; at < keys.n; ++at) {
-      const Count j = keys[at];
-      const W scaled = ds[static_cast<std::size_t>(at)] * scale;
-      axpy(c.plain(), scaled, c.k(j), dq.data());
-      axpy(c.plain(), scaled, c.q(i), sums.k.data() + j * sums.plain);
-      if (sums.rope > 0) {
-        axpy(sums.rope, scaled, c.k_rope(j), dq_rope.data());
-        axpy(sums.rope, scaled, c.q_rope(i), sums.k_rope.data() + j * sums.rope);
-      }
-      axpy(sums.width, dropped[static_cast<std::size_t>(at)], d_o, sums.v.data() + j * sums.width);
-    }
+    W* const scaled = ds.data();
+    scale_row(keys.n, number<W>(c.in.scale), scaled, scaled);
+    const W* const q = widened(c.plain(), c.q(i), wide_q);
+    c.each_stretch(keys, [&](Count j, Count n, Count at) {
+      add_rows_times(n, c.plain(), scaled + at, c.k(j), c.stride(c.in.k, j), dq.data());
+      add_to_rows(n, c.plain(), scaled + at, q, sums.k.data() + j * sums.plain);
+      add_to_rows(n, sums.width, dropped.data() + at, d_o, sums.v.data() + j * sums.width);
+    });
+    if (sums.rope > 0) spread_rope(c, i, keys, sums);
+  }
+  void spread_rope(const Core<T>& c, Count i, const Keys& keys, KeySums<T>& sums) {
+    const W *const q = widened(sums.rope, c.q_rope(i), wide_q), *const scaled = ds.data();
+    c.each_stretch(keys, [&](Count j, Count n, Count at) {
+      add_rows_times(n, sums.rope, scaled + at, c.k_rope(j), c.in.k_rope.token, dq_rope.data());
+      add_to_rows(n, sums.rope, scaled + at, q, sums.k_rope.data() + j * sums.rope);
+    });
   }
 };
 
@@ -118,10 +122,8 @@ void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, cons
   if (c.s.shared) return write_shared_keys(c, to, sums);
   for (Count j = 0; j < keys; ++j) {
     T *k = at_mutable<T>(to.k, c.sequence, j, c.group), *v = at_mutable<T>(to.v, c.sequence, j, c.group);
-    for (Count i = 0; i < sums.plain; ++i)
-      put(k + i, sums.k[static_cast<std::size_t>(j * sums.plain + i)], to.add_keys);
-    for (Count i = 0; i < sums.width; ++i)
-      put(v + i, sums.v[static_cast<std::size_t>(j * sums.width + i)], to.add_keys);
+    put_row(sums.plain, sums.k.data() + j * sums.plain, k, to.add_keys);
+    put_row(sums.width, sums.v.data() + j * sums.width, v, to.add_keys);
   }
 }
 
@@ -146,9 +148,7 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
     }
     if (!shared) return;
     for (Count j = 0; j < keys; ++j) {
-      T* k = at_mutable<T>(to.k_rope, b, j, 0);
-      for (Count i = 0; i < in.rope_dim; ++i)
-        k[i] = static_cast<T>(rope_sum[static_cast<std::size_t>(j * in.rope_dim + i)]);
+      put_row(in.rope_dim, rope_sum.data() + j * in.rope_dim, at_mutable<T>(to.k_rope, b, j, 0), false);
     }
   };
   const Count at_once = to.relative != nullptr ? 1 : s.sequences;
@@ -178,17 +178,18 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       r.resize(n, c);
       c.scores(i, keys, r.p.data());
       if (in.cap > 0) r.find_slope(n, number<W>(in.cap));
-      exponentials(n, log_sum_exp[row], r.p.data());
+      exponential_row(n, r.p.data(), log_sum_exp[row], W(1), r.p.data());
       if (drop.p > 0) throw_dice(drop, c.row(i), keys, r.keep.data());
-      for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(keys[j]));
+      const W* const wide_d = widened(s.v_dim, d, r.wide_d);
+      c.value_products(keys, wide_d, r.ds.data());
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
       // Sum p dp = o . do; an output of shared keys has been rotated since.
-      const W mean = s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; })
-                              : sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });
-      lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
+      const W mean =
+          s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; }) : row_product(s.v_dim, mine, d);
+      score_gradients(n, p, keep, mean, ds, dropped);
       if (in.cap > 0) r.multiply_by_slope(n);
-      r.spread(c, i, keys, d, sums, to.relative);
+      r.spread(c, i, keys, wide_d, sums, to.relative);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
       write_query(c, to, i, r);
     }
@@ -204,7 +205,8 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
 /// Rounds x to the stored format and stores it.
 template <typename T>
 void round_to(Count first, Count last, Wide<T>* x, T* to) {
-  lanes<Wide<T>>(first, last, [=](Count j) { to[j] = static_cast<T>(x[j]), x[j] = wide(to[j]); });
+  put_row(last - first, x + first, to + first, false);
+  if constexpr (!std::is_same_v<T, Wide<T>>) widen(last - first, to + first, x + first);
 }
 
 /// Groups of tokens that are whole, whose keys queries may see.
@@ -246,7 +248,8 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
         lanes<W>(low, high, [=, f = factor.data(), to = k.mask + row](Count j) { to[j] = f[j] > W(0); });
       }
     }
-    for (Count j = 0; j < done.n; ++j) axpy(s.v_dim, x[done[j]], c.v(done[j]), out.data());
+    for (Count j = 0; j < done.n; ++j) y[j] = x[done[j]];
+    c.add_values(done, y, out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
   const Count pairs = s.queries > 1 ? mul(s.queries, keys + whole_groups(s)) : seen_pairs<T>(s, in);
@@ -266,7 +269,8 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const Count row = c.row(i), out_row = (c.sequence * s.queries + i) * s.heads + c.head;
       const T* d = d_o + out_row * s.v_dim;
       r.resize(keys, c);
-      for (Count j = 0; j < keys; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(j));
+      const W* const wide_d = widened(s.v_dim, d, r.wide_d);
+      c.value_products({.n = keys}, wide_d, r.ds.data());
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const T *p = k.probabilities + row, *after = k.dropped != nullptr ? k.dropped + row : p;
       if (k.mask != nullptr)
@@ -278,7 +282,7 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const W total = sum_of<W>(keys, [=](Count j) { return wide(p[j]); });
       lanes<W>(0, keys, [=](Count j) { ds[j] = wide(p[j]) * (ds[j] - mean), dropped[j] = wide(after[j]); });
       round_to(0, keys, ds, scratch + row);  // in place of dp
-      r.spread(c, i, {.n = keys}, d, sums, to.relative);
+      r.spread(c, i, {.n = keys}, wide_d, sums, to.relative);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(out_row)] = -(W(1) - total) * mean;
       write_query(c, to, i, r);
     }

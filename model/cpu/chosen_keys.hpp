@@ -1,6 +1,7 @@
 #pragma once
 /// The keys that a query reads.
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -20,6 +21,13 @@ struct Keys {
   Count operator[](Count i) const {
     if (list != nullptr) return list[i];
     return i < near ? first + i : far + i - near;
+  }
+  /// How many keys from number i on follow one another.
+  Count run(Count i) const {
+    if (list == nullptr) return (i < near ? std::min(near, n) : n) - i;
+    Count more = 1;
+    while (i + more < n && list[i + more] == list[i] + more) ++more;
+    return more;
   }
 };
 

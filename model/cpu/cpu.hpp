@@ -134,7 +134,8 @@ class Cpu final : public Backend {
   void accumulate(Count count, In x, Out y) override { LLMCALC_ISA::add(count, n(In(y)), n(x), n(y)); }
   void multiply_all(Count count, double factor, Out x) override {
     const W f = model::wide(T(W(static_cast<Plain<W>>(factor))));
-    put_everywhere<T>(count, n(x), [f, from = n(In(x))](Count i) { return model::wide(from[i]) * f; });
+    put_rows_everywhere(
+        count, n(x), [f](Count some, const W* from, W* to) { scale_row(some, f, from, to); }, n(In(x)));
   }
   void cap(Count count, double most, Out x, bool is_wide) override {
     const W m = model::number<W>(most);
@@ -149,23 +150,21 @@ class Cpu final : public Backend {
     LLMCALC_ISA::scale_gradient(s.rows, s.width, n(a), n(g), n(dy), n(da), add_a, n(dg), add_g);
   }
   void activate(const Pointwise& s, Activation a, In x, Out y) override {
-    with_activation(a, [&](auto f) { LLMCALC_ISA::activate<decltype(f)>(size(s), n(x), n(y)); });
+    LLMCALC_ISA::activate(size(s), activation_rows<W>(a), n(x), n(y));
   }
   void activate_gradient(const Pointwise& s, Activation a, In x, In dy, Out dx, bool add) override {
-    with_activation(a, [&](auto f) { LLMCALC_ISA::activate_gradient<decltype(f)>(size(s), n(x), n(dy), n(dx), add); });
+    LLMCALC_ISA::activate_gradient(size(s), activation_rows<W>(a), n(x), n(dy), n(dx), add);
   }
   void gate(const Pointwise& s, Activation a, In x, In c, Out y) override {
-    with_activation(a, [&](auto f) { LLMCALC_ISA::gate<decltype(f)>(size(s), n(x), n(c), n(y)); });
+    LLMCALC_ISA::gate(size(s), activation_rows<W>(a), n(x), n(c), n(y));
   }
   void gate_gradient(const Pointwise& s, Activation a, In x, In c, In dy, Out dx, bool add_x, Out dc,
                      bool add_c) override {
-    with_activation(a, [&](auto f) {
-      LLMCALC_ISA::gate_gradient<decltype(f)>(size(s), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c);
-    });
+    LLMCALC_ISA::gate_gradient(size(s), activation_rows<W>(a), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c);
   }
-  void tanh(const Pointwise& s, In x, Out y) override { LLMCALC_ISA::activate<Tanh>(size(s), n(x), n(y)); }
+  void tanh(const Pointwise& s, In x, Out y) override { LLMCALC_ISA::activate(size(s), rows_of<Tanh, W>, n(x), n(y)); }
   void tanh_gradient(const Pointwise& s, In x, In dy, Out dx, bool add) override {
-    LLMCALC_ISA::activate_gradient<Tanh>(size(s), n(x), n(dy), n(dx), add);
+    LLMCALC_ISA::activate_gradient(size(s), rows_of<Tanh, W>, n(x), n(dy), n(dx), add);
   }
   void xielu(const Pointwise& s, In bends, In x, In c, Out y) override {
     LLMCALC_ISA::xielu(size(s), n(bends), n(x), n(c), n(y));

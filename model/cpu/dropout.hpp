@@ -5,28 +5,9 @@
 #include <cmath>
 
 #include "model/backend.hpp"
-#include "model/cpu/narrow.hpp"
-#include "model/cpu/philox.hpp"
+#include "model/cpu/pointwise.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
-
-/// Mask numbers drawn at once: 16 blocks of four words.
-inline constexpr Count dice = 4 * philox_blocks;
-
-/// The least word w with unit_float(w) >= p: unit_float drops the last 8 bits.
-inline std::uint32_t first_that_stays(double p) {
-  return static_cast<std::uint32_t>(std::ceil(static_cast<double>(static_cast<float>(p)) * (1 << 24))) << 8U;
-}
-
-/// Dropout factors of numbers [first, first + dice): 1/(1 - p), or 0 if dropped; first: a multiple of dice.
-template <typename W>
-void throw_dice(const Dropout& d, Count first, W* factor) {
-  const std::uint32_t least = first_that_stays(d.p);
-  const W keep = number<W>(1 / (1 - d.p));
-  std::uint32_t words[dice];
-  philox_words(random_key(d.key), static_cast<std::uint64_t>(first) / 4, words);
-  lanes<W>(0, dice, [&](Count i) { factor[i] = words[i] >= least ? keep : W(0); });
-}
 
 /// Calls f(offset, count, factors) for the mask of numbers [first, first + n), block by block.
 template <typename W, typename F>
@@ -60,7 +41,7 @@ void dropout(Count n, const Dropout& d, T* x, std::uint8_t* mask) {
     for (Count at = first; at < last; at += dice) {
       throw_dice(d, at, factor);
       const Count size = std::min(dice, last - at);
-      put_lanes(0, size, x + at, false, [=, &factor](Count i) { return wide(x[at + i]) * factor[i]; });
+      put_rows(0, size, x + at, false, multiply_rows<W>, x + at, static_cast<const W*>(factor));
       if (mask != nullptr) lanes<T>(0, size, [=, &factor](Count i) { mask[at + i] = factor[i] > W(0); });
     }
   };
@@ -71,8 +52,15 @@ template <typename T>
 void dropout_gradient(Count n, const Dropout& d, const std::uint8_t* mask, T* dx) {
   using W = Wide<T>;
   const W keep = number<W>(1 / (1 - d.p));
-  put_everywhere<T>(
-      n, dx, [=](Count i) { return wide(dx[i]) * keep * W(static_cast<Plain<W>>(mask[i])); }, mask);
+  const auto block = [=](Count first, Count last) {
+    W factor[row_block];
+    lanes<W>(0, last - first, [&](Count i) { factor[i] = W(static_cast<Plain<W>>(mask[first + i])); });
+    const auto keep_some = [=](Count size, const W* from, const W* stays, W* to) {
+      lanes<W>(0, size, [=](Count i) { to[i] = from[i] * keep * stays[i]; });
+    };
+    put_rows(0, last - first, dx + first, false, keep_some, dx + first, static_cast<const W*>(factor));
+  };
+  fetched_blocks<T>(n, block, mask, dx);
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -107,9 +107,9 @@ void sum_rows(const Routing& r, Count width, const T* x, T* to, bool add, const 
       const Count row = r.row[static_cast<std::size_t>(t * r.top_k + k)];
       const T* from = x + row * width;
       const W f = factor(row);
-      lanes<T>(0, width, [=](Count i) { sum[i] += f * wide(from[i]); });
+      add_scaled_row(width, f, from, sum);
     }
-    put_lanes(0, width, to + t * width, add, [=](Count i) { return sum[i]; });
+    put_row(width, sum, to + t * width, add);
   });
 }
 
@@ -144,8 +144,9 @@ void combine_gradient(const Pointwise& s, Count experts, const Wide<T>* route_ke
       const Count i = first + k, t = r.token[static_cast<std::size_t>(i)];
       const T *d = dy + t * s.width, *from = x + i * s.width;
       const W gate = kept[i];
-      const W dgate = sum_of<W>(s.width, [=](Count c) { return wide(d[c]) * wide(from[c]); });
-      put_lanes(0, s.width, dx + i * s.width, add_x, [=](Count c) { return gate * wide(d[c]); });
+      const W dgate = row_product(s.width, d, from);
+      const auto scaled = [=](Count size, const W* row, W* to) { scale_row(size, gate, row, to); };
+      put_rows(0, s.width, dx + i * s.width, add_x, scaled, d);
       put(dgates + t * experts + e, dgate, add_g);
     });
   }

@@ -9,17 +9,16 @@ namespace llmcalc::model::LLMCALC_ISA {
 /// Adds b to every row.
 template <typename T, typename Y>
 void add_bias(Count rows, Count width, const T* b, Y* y) {
-  each<T>(rows, width, [=](Count r) {
-    Y* row = y + r * width;
-    lanes<T>(0, width, [=](Count i) { row[i] = static_cast<Y>(wide(row[i]) + wide(b[i])); });
-  });
+  Aligned<Wide<T>> room;
+  const Wide<T>* const more = widened(width, b, room);
+  each<T>(rows, width, [=](Count r) { put_row(width, more, y + r * width, true); });
 }
 
 /// db += the sum of the rows of dy, in order.
 template <typename T>
 void bias_gradient(Count rows, Count width, const T* dy, Count stride, Wide<T>* db) {
   stripes<T>(width, rows, [=](Count first, Count last) {
-    for (Count r = 0; r < rows; ++r) lanes<T>(first, last, [=](Count i) { db[i] += wide(dy[r * stride + i]); });
+    for (Count r = 0; r < rows; ++r) add_row(last - first, dy + r * stride + first, db + first);
   });
 }
 

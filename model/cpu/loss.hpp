@@ -11,23 +11,20 @@
 namespace llmcalc::model::LLMCALC_ISA {
 
 /// log sum exp of n numbers in one pass: the sums so far shrink where a block has one greater than all before it
-/// (online softmax: Milakov, Gimelshein 2018). `more` numbers follow in memory, and are fetched with them.
+/// (online softmax: Milakov, Gimelshein 2018). `more` numbers follow in memory, and are fetched with the n.
 template <typename X>
 Wide<X> log_sum_exp(Count n, const X* x, Count more) {
   using W = Wide<X>;
-  constexpr Count block = fetched_block;
-  W sums[block] = {}, most = greatest_of<W>(std::min(block, n), x);
-  for (Count at = 0; at < n; at += block) {
-    const Count here = std::min(block, n - at);
+  OnlineSum<W> sum;
+  W room[row_block];
+  for (Count at = 0; at < n; at += row_block) {
+    const Count here = std::min(row_block, n - at);
     fetch_ahead(at, n + more, x);
-    if (const W next = greatest_of<W>(here, x + at); next > most) {
-      const W shrink = exp_of(most - next);
-      lanes<W>(0, block, [=, &sums](Count i) { sums[i] *= shrink; });
-      most = next;
-    }
-    lanes<W>(0, here, [=, &sums](Count i) { sums[i] += exp_of(wide(x[at + i]) - most); });
+    const W* const block = widened(here, x + at, room);
+    if (at == 0) sum.most = greatest_of<W>(here, block);
+    add_exponentials(here, block, sum);
   }
-  return most + log_of(sum_of<W>(std::min(block, n), [&sums](Count i) { return sums[i]; }));
+  return logarithm(n, sum);
 }
 
 /// Count of logits in the rows after row r.
@@ -121,8 +118,8 @@ void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, T* 
     const T target = known ? static_cast<T>((exp_of(wide(x[targets[r]]) - norm) - number<W>(1)) * f) : T();
     for (Count at = 0; at < s.vocabulary; at += fetched_block) {
       fetch_ahead(at, s.vocabulary + behind(s, r), x);
-      put_lanes(at, std::min(s.vocabulary, at + fetched_block), x, false,
-                [=](Count i) { return exp_of(wide(x[i]) - norm) * f; });
+      const auto gradient = [=](Count n, const W* from, W* to) { exponential_row(n, from, norm, f, to); };
+      put_rows(at, std::min(s.vocabulary, at + fetched_block), x, false, gradient, static_cast<const T*>(x));
     }
     if (known) x[targets[r]] = target;
   });

@@ -5,29 +5,28 @@
 
 #include <cstdlib>
 
+#include "model/cpu/make_backend.hpp"
+#include "model/cpu/tiles.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc::model {
 
-// float32, bfloat16 and half precision: each is defined by model/cpu/instantiate.cpp, compiled for that instruction
-// set.
+// Each is defined by model/cpu/tiles.cpp, compiled for that instruction set.
 namespace portable {
-std::unique_ptr<Backend> make(Number number, bool poison);
-std::unique_ptr<Backend> make_reference(Number number, bool poison);  ///< the others: model/cpu/reference.cpp
-}  // namespace portable
+const AllTiles& all_tiles();
+}
 namespace avx2 {
-std::unique_ptr<Backend> make(Number number, bool poison);
+const AllTiles& all_tiles();
 }
 namespace avx512 {
-std::unique_ptr<Backend> make(Number number, bool poison);
+const AllTiles& all_tiles();
 }
 
 namespace {
 
-using Make = std::unique_ptr<Backend> (*)(Number, bool);
 struct Kernels {
   std::string_view instruction_set;
-  Make make;
+  const AllTiles& (*tiles)();
 };
 
 /// The kernels that this processor can run, best first.
@@ -36,14 +35,29 @@ std::vector<Kernels> kernels() {
 #ifdef LLMCALC_AVX512
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    all.push_back({"avx512", avx512::make});
+    all.push_back({"avx512", avx512::all_tiles});
 #endif
 #ifdef LLMCALC_AVX2
   // Every processor with AVX2 has F16C, too, which Clang 14 cannot be asked for.
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back({"avx2", avx2::make});
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back({"avx2", avx2::all_tiles});
 #endif
-  all.push_back({"portable", portable::make});
+  all.push_back({"portable", portable::all_tiles});
   return all;
+}
+
+std::unique_ptr<Backend> backend_of(Number number, bool poison) {
+  switch (number) {
+    case Number::f32:
+      return make_backend<float>(poison);
+    case Number::bf16:
+      return make_backend<bf16>(poison);
+    case Number::f16:
+      return make_backend<fp16>(poison);
+    case Number::f64:
+      return make_backend<double>(poison);
+    default:
+      return make_backend<Counted>(poison);
+  }
 }
 
 }  // namespace
@@ -56,9 +70,11 @@ std::vector<std::string_view> instruction_sets() {
 
 std::unique_ptr<Backend> make_cpu(Number number, bool poison) {
   const char* const only = std::getenv("LLMCALC_ISA");
-  const bool runs = number != Number::f64 && number != Number::counted;
   for (const Kernels& k : kernels())
-    if (only == nullptr || k.instruction_set == only) return (runs ? k.make : portable::make_reference)(number, poison);
+    if (only == nullptr || k.instruction_set == only) {
+      tiles_in_use.store(&k.tiles(), std::memory_order_relaxed);
+      return backend_of(number, poison);
+    }
   throw InputError(
       fmt::format("LLMCALC_ISA: this processor has {}; got \"{}\"", fmt::join(instruction_sets(), ", "), only));
 }

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "model/cpu/aligned.hpp"
+#include "model/cpu/narrow.hpp"
 #include "model/cpu/onednn.hpp"
-#include "model/cpu/packed.hpp"
 #include "model/cpu/product.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -34,27 +34,67 @@ void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
     }
 }
 
+/// Rows and columns of C that one thread works on at a time; square_columns of packed.hpp are the most of the latter.
+inline constexpr Count product_rows = 384, product_columns = 256;
+
+/// The block of C from (row, column) on: in place, or from a buffer of wide numbers.
+template <typename A, typename C>
+void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns, const A* a, const A* b,
+                C* c) {
+  using W = Wide<A>;
+  if constexpr (std::is_same_v<C, W>) {
+    multiply_square(s, row, column, rows, columns, a, b, c + row * s.ldc + column, s.ldc, s.add);
+  } else {
+    thread_local Aligned<W> sums(static_cast<std::size_t>(product_rows * product_columns));
+    multiply_square(s, row, column, rows, columns, a, b, sums.data(), columns, false);
+    for (Count i = 0; i < rows; ++i) put_row(columns, sums.data() + i * columns, c + (row + i) * s.ldc + column, s.add);
+  }
+}
+
+/// A matrix product of our own for every format: neither the number of threads nor the tiling changes a bit of the
+/// result.
+template <typename A, typename B, typename C>
+void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
+  // Small products use smaller blocks, so that every thread has one.
+  Count rows = product_rows, columns = product_columns;
+  const auto squares = [&] { return ((s.m + rows - 1) / rows) * ((s.n + columns - 1) / columns); };
+  while (squares() < 2 * threads() && columns > 64) {
+    rows /= 2;
+    columns /= 2;
+  }
+  const Count across = (s.n + columns - 1) / columns;
+  each<A>(squares(), rows * columns + s.k * (rows + columns), [&](Count i) {
+    const Count row = i / across * rows, column = i % across * columns;
+    put_square(s, row, column, std::min(rows, s.m - row), std::min(columns, s.n - column), a, b, c);
+  });
+}
+
 /// A few rows, which read a large B once: products with its rows one by one, or (B not transposed) its rows added up.
 template <typename A, typename B, typename C>
 void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
   Aligned<W> rows(static_cast<std::size_t>(s.m * s.k));
-  for (Count i = 0; i < s.m; ++i)
-    lanes<A>(0, s.k, [=, to = rows.data() + i * s.k, from = a + i * s.lda](Count p) { to[p] = wide(from[p]); });
+  for (Count i = 0; i < s.m; ++i) {
+    W* const to = rows.data() + i * s.k;
+    if (const W* const from = widened(s.k, a + i * s.lda, to); from != to) std::copy_n(from, s.k, to);
+  }
   const W* const x = rows.data();
   if (s.transpose_b)
     return each<A>(s.n, s.m * s.k, [&](Count j) {
       fetch(b + (j + 4) * s.ldb, j + 4 < s.n ? s.k : 0);
-      for (Count i = 0; i < s.m; ++i) put_product(c + i * s.ldc + j, dot(s.k, x + i * s.k, b + j * s.ldb), s.add);
+      for (Count i = 0; i < s.m; ++i) {
+        W product;
+        dot_rows(1, s.k, x + i * s.k, b + j * s.ldb, 0, &product);
+        put_product(c + i * s.ldc + j, product, s.add);
+      }
     });
   constexpr Count width = 256;
   each<A>((s.n + width - 1) / width, width * s.k, [&](Count block) {
     const Count first = block * width, n = std::min(width, s.n - first);
     for (Count i = 0; i < s.m; ++i) {
       W sum[width] = {};
-      for (Count p = 0; p < s.k; ++p) axpy(n, x[i * s.k + p], b + p * s.ldb + first, sum);
-      C* to = c + i * s.ldc + first;
-      lanes<A>(0, n, [=, &s, &sum](Count j) { put_product(to + j, sum[j], s.add); });
+      add_rows_times(s.k, n, x + i * s.k, b + first, s.ldb, sum);
+      put_row(n, sum, c + i * s.ldc + first, s.add);
     }
   });
 }

@@ -7,22 +7,6 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// y = (x - mean) inverse: mean is 0 in RMSNorm.
-template <typename W>
-struct RowStatistics {
-  W mean, inverse;
-};
-
-template <typename T>
-RowStatistics<Wide<T>> row_statistics(const Norm& s, const T* x, double epsilon) {
-  using W = Wide<T>;
-  const W n = number<W>(static_cast<double>(s.width));
-  W mean(0);
-  if (s.centred) mean = sum_of<W>(s.width, [=](Count i) { return wide(x[i]); }) / n;
-  const W square = sum_of<W>(s.width, [=](Count i) { return (wide(x[i]) - mean) * (wide(x[i]) - mean); });
-  return {mean, W(1) / sqrt_of(square / n + W(epsilon))};
-}
-
 template <typename W>
 RowStatistics<W> kept_statistics(const Norm& s, const W* kept, Count row) {
   return s.centred ? RowStatistics<W>{kept[2 * row], kept[2 * row + 1]} : RowStatistics<W>{W(0), kept[row]};
@@ -31,81 +15,101 @@ RowStatistics<W> kept_statistics(const Norm& s, const W* kept, Count row) {
 /// Offset of a row's weights: one set, or one per head.
 inline Count weights_of(const Norm& s, const NormView& v, Count row) { return row % v.heads * s.width; }
 
+/// Weights and biases of all heads as wide numbers, the former with their offset; null where there are none.
+template <typename T>
+class NormWeights {
+  using W = Wide<T>;
+
+ public:
+  NormWeights(const Norm& s, const NormView& v)
+      : width_(s.width),
+        moves_(v.offset != 0),
+        offset_(number<W>(v.offset)),
+        weight_(wide_row(v.heads * s.width, v.weight, weights_)),
+        bias_(wide_row(v.heads * s.width, v.bias, biases_)) {
+    if (weight_ == nullptr || !moves_) return;
+    moved_.resize(static_cast<std::size_t>(v.heads * s.width));
+    if (threaded<T>) move(0, v.heads * s.width);
+  }
+  NormWeights(const NormWeights&) = delete;
+  NormWeights& operator=(const NormWeights&) = delete;
+
+  /// Those of a head, whose first is number `at`. Counted's are made for every row, as on a machine without room for
+  /// them.
+  const W* weight(Count at) {
+    if (weight_ == nullptr || !moves_) return weight_ != nullptr ? weight_ + at : nullptr;
+    if (!threaded<T>) move(at, at + width_);
+    return moved_.data() + at;
+  }
+  const W* bias(Count at) const { return bias_ != nullptr ? bias_ + at : nullptr; }
+
+ private:
+  static const W* wide_row(Count n, In numbers, Aligned<W>& room) {
+    return numbers != nullptr ? widened(n, static_cast<const T*>(numbers), room) : nullptr;
+  }
+  void move(Count first, Count last) {
+    lanes<W>(first, last, [from = weight_, to = moved_.data(), more = offset_](Count i) { to[i] = from[i] + more; });
+  }
+  Count width_;
+  bool moves_;
+  W offset_;
+  Aligned<W> weights_, biases_, moved_;
+  const W *weight_, *bias_;
+};
+
+/// Room for `rows` rows of wide numbers, unless numbers are wide as they are stored, of a thread.
+template <typename T>
+Wide<T>* converted_rows(Count rows, Count width) {
+  thread_local Aligned<Wide<T>> room;
+  if constexpr (!std::is_same_v<T, Wide<T>>) room.resize(static_cast<std::size_t>(rows * width));
+  return room.data();
+}
+
 template <typename T>
 void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
   using W = Wide<T>;
+  NormWeights<T> weights(s, v);
   each<T>(s.rows, s.width, [&](Count r) {
-    const T *x = static_cast<const T*>(v.x) + r * v.x_stride, *w = static_cast<const T*>(v.weight),
-            *b = static_cast<const T*>(v.bias);
-    const auto [mean, inverse] = row_statistics(s, x, v.epsilon);
-    const W m = mean, f = inverse, more = number<W>(v.offset);
-    T* to = y + r * s.width;
+    W* const room = converted_rows<T>(2, s.width);
+    const W* const x = widened(s.width, static_cast<const T*>(v.x) + r * v.x_stride, room);
+    const RowStatistics<W> st = row_statistics(s, x, v.epsilon);
     const Count o = weights_of(s, v, r);
-    const auto weighted = [&](const auto& weight) {
-      if (b != nullptr)
-        put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * weight(i) + wide(b[o + i]); });
-      else
-        put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * weight(i); });
-    };
-    if (w == nullptr)
-      put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f; });
-    else if (v.offset != 0)
-      weighted([=](Count i) { return wide(w[o + i]) + more; });
-    else
-      weighted([=](Count i) { return wide(w[o + i]); });
+    T* const to = y + r * s.width;
+    if constexpr (std::is_same_v<T, W>) {
+      normalise(s.width, x, st, weights.weight(o), weights.bias(o), to);
+    } else {
+      normalise(s.width, x, st, weights.weight(o), weights.bias(o), room + s.width);
+      put_row(s.width, room + s.width, to, false);
+    }
     if (statistics == nullptr) return;
-    if (s.centred) statistics[2 * r] = m;
-    statistics[s.centred ? 2 * r + 1 : r] = f;
+    if (s.centred) statistics[2 * r] = st.mean;
+    statistics[s.centred ? 2 * r + 1 : r] = st.inverse;
   });
-}
-
-/// Gradients of a set of weights: sums over rows.
-template <typename W>
-struct WeightSums {
-  W *weight = nullptr, *bias = nullptr;
-};
-
-/// dx of one row: (g - mean(g) - n mean(g n)) inverse with g = dy w and n the normalised row; RMSNorm has no mean(g).
-/// Adds dy n and dy to the sums. weight(i): w, or 1.
-template <typename T, typename F>
-void norm_row_gradient(const Norm& s, const T* x, const T* dy, RowStatistics<Wide<T>> st, T* dx, bool add,
-                       WeightSums<Wide<T>> sums, const F& weight) {
-  using W = Wide<T>;
-  thread_local Aligned<W> room;
-  room.resize(static_cast<std::size_t>(3 * s.width));
-  W *const g = room.data(), *const normal = g + s.width, *const d = normal + s.width;
-  const W n = number<W>(static_cast<double>(s.width)), m = st.mean, f = st.inverse;
-  lanes<T>(0, s.width, [=](Count i) { d[i] = wide(dy[i]), g[i] = d[i] * weight(i), normal[i] = (wide(x[i]) - m) * f; });
-  if (sums.weight != nullptr) lanes<T>(0, s.width, [=](Count i) { sums.weight[i] += d[i] * normal[i]; });
-  if (sums.bias != nullptr) lanes<T>(0, s.width, [=](Count i) { sums.bias[i] += d[i]; });
-  const W sum = s.centred ? sum_of<W>(s.width, [=](Count i) { return g[i]; }) / n : W(0);
-  const W with_n = sum_of<W>(s.width, [=](Count i) { return g[i] * normal[i]; }) / n;
-  put_lanes(0, s.width, dx, add, [=](Count i) { return (g[i] - sum - normal[i] * with_n) * f; });
 }
 
 /// Gradients of rows [first, last); `sums` begin at the first head's.
 template <typename T>
-void norm_rows_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, Count first, Count last,
-                        const T* dy, T* dx, bool add, WeightSums<Wide<T>> sums) {
+void norm_rows_gradient(const Norm& s, const NormView& v, NormWeights<T>& weights, const Wide<T>* statistics,
+                        Count first, Count last, const T* dy, T* dx, bool add, WeightSums<Wide<T>> sums) {
   using W = Wide<T>;
-  const T *x = static_cast<const T*>(v.x), *w = static_cast<const T*>(v.weight);
-  const W more = number<W>(v.offset);
+  W* const room = converted_rows<T>(3, s.width);
   for (Count r = first; r < last; ++r) {
-    const T *from = x + r * v.x_stride, *d = dy + r * s.width;
+    const T *from = static_cast<const T*>(v.x) + r * v.x_stride, *d = dy + r * s.width;
     const Count ahead = r + 1 < last ? s.width : 0, at = weights_of(s, v, r);
     fetch(from + v.x_stride, ahead);
     fetch(d + s.width, ahead);
+    const W *const x = widened(s.width, from, room), *const wide_d = widened(s.width, d, room + s.width);
     const RowStatistics<W> st =
-        statistics != nullptr ? kept_statistics(s, statistics, r) : row_statistics(s, from, v.epsilon);
+        statistics != nullptr ? kept_statistics(s, statistics, r) : row_statistics(s, x, v.epsilon);
     const WeightSums<W> mine{sums.weight != nullptr ? sums.weight + at : nullptr,
                              sums.bias != nullptr ? sums.bias + at : nullptr};
     T* const to = dx + r * v.x_stride;
-    if (w != nullptr && v.offset != 0)
-      norm_row_gradient(s, from, d, st, to, add, mine, [row = w + at, more](Count i) { return wide(row[i]) + more; });
-    else if (w != nullptr)
-      norm_row_gradient(s, from, d, st, to, add, mine, [row = w + at](Count i) { return wide(row[i]); });
-    else
-      norm_row_gradient(s, from, d, st, to, add, mine, [](Count) { return W(1); });
+    if constexpr (std::is_same_v<T, W>) {
+      norm_row_gradient(s, x, wide_d, weights.weight(at), st, to, add, mine);
+    } else {
+      norm_row_gradient(s, x, wide_d, weights.weight(at), st, room + 2 * s.width, false, mine);
+      put_row(s.width, room + 2 * s.width, to, add);
+    }
   }
 }
 
@@ -117,19 +121,20 @@ void norm_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, 
   using W = Wide<T>;
   const Count groups = std::clamp<Count>(s.rows / 32, 1, 16), size = (s.rows + groups - 1) / groups;
   const Count weights = v.heads * s.width;
+  NormWeights<T> own(s, v);
   Aligned<W> room(static_cast<std::size_t>(dw != nullptr ? 2 * groups * weights : 0), W(0));
   const auto sums_of = [&](Count group) {
     W* const mine = room.data() + 2 * group * weights;
     return WeightSums<W>{dw != nullptr ? mine : nullptr, db != nullptr ? mine + weights : nullptr};
   };
   each<T>(groups, size * s.width, [&](Count group) {
-    norm_rows_gradient(s, v, statistics, group * size, std::min(s.rows, (group + 1) * size), dy, dx, add,
+    norm_rows_gradient(s, v, own, statistics, group * size, std::min(s.rows, (group + 1) * size), dy, dx, add,
                        sums_of(group));
   });
   for (Count group = 0; group < groups; ++group) {
     const WeightSums<W> more = sums_of(group);
-    if (dw != nullptr) lanes<T>(0, weights, [=](Count i) { dw[i] += more.weight[i]; });
-    if (db != nullptr) lanes<T>(0, weights, [=](Count i) { db[i] += more.bias[i]; });
+    if (dw != nullptr) add_row(weights, more.weight, dw);
+    if (db != nullptr) add_row(weights, more.bias, db);
   }
 }
 

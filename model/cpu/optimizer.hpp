@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
+#include "model/cpu/narrow.hpp"
 #include "model/cpu/sum.hpp"
 #include "model/math/functions.hpp"
 
@@ -17,10 +18,7 @@ double square_sum(Count n, const W* g) {
   std::vector<double> part(static_cast<std::size_t>((n + size - 1) / size));
   each<W>(static_cast<Count>(part.size()), size, [&](Count c) {
     const W* mine = g + c * size;
-    part[static_cast<std::size_t>(c)] = sum_of<double>(std::min(size, n - c * size), [=](Count i) {
-      const double x = static_cast<double>(mine[i]);
-      return x * x;
-    });
+    part[static_cast<std::size_t>(c)] = sum_of_squares(std::min(size, n - c * size), mine);
   });
   double s = 0;
   for (const double p : part) s += p;
@@ -33,56 +31,59 @@ void multiply_by(Count n, double factor, W* g) {
   everywhere<W>(n, [=](Count i) { g[i] = g[i] * f; });
 }
 
-template <typename W, typename T>
-void store(W from, T* to) {
-  *to = static_cast<T>(from);
+/// Rows of n weights and their states as wide numbers, step by step in blocks: f(n, g, weights, first, second) changes
+/// the last three in place. `master`: wide weights of which `weight` holds the rounded copy; absent: `weight` itself.
+/// M: of the states, which may be absent.
+template <typename T, typename M, typename F>
+void step_rows(Count n, const Wide<T>* g, T* weight, Wide<T>* master, M* first, M* second, const F& f) {
+  using W = Wide<T>;
+  const auto in_place = [](Count size, auto* row, W* room) {
+    return row != nullptr ? const_cast<W*>(widened(size, row, room)) : nullptr;
+  };
+  const auto put_back = [](Count size, const W* from, auto* row) {
+    if (row != nullptr && static_cast<const void*>(from) != row) put_row(size, from, row, false);
+  };
+  const auto after = [](auto* row, Count at) { return row != nullptr ? row + at : nullptr; };
+  const auto block = [=](Count at, Count last) {
+    W weights[row_block], firsts[row_block], seconds[row_block];
+    const Count size = last - at;
+    M *const m = after(first, at), *const v = after(second, at);
+    W* const stored = master != nullptr ? master + at : in_place(size, weight + at, weights);
+    W *const wide_m = in_place(size, m, firsts), *const wide_v = in_place(size, v, seconds);
+    f(size, g + at, stored, wide_m, wide_v);
+    put_back(size, wide_m, m);
+    put_back(size, wide_v, v);
+    put_back(size, stored, weight + at);
+  };
+  first != nullptr ? fetched_blocks<T>(n, block, g, first, weight) : fetched_blocks<T>(n, block, g, weight);
 }
 
-/// AdamW (Loshchilov, Hutter 2017, arXiv:1711.05101) with bias correction. `master`: wide weights of which `weight`
-/// holds the rounded copy; absent: `weight` itself. M: of the moments.
+/// AdamW: one step.
 template <typename T, typename M>
 void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m, M* v) {
   using W = Wide<T>;
   const double step = static_cast<double>(o.step);
-  const W b1 = number<W>(o.beta1), b2 = number<W>(o.beta2), epsilon = number<W>(o.epsilon);
-  const W c1 = number<W>(1 - o.beta1), c2 = number<W>(1 - o.beta2);
-  const W rate = number<W>(o.rate), shrink = number<W>(1 - o.rate * o.decay);
-  const W bias1 = number<W>(1 / (1 - std::pow(o.beta1, step))), bias2 = number<W>(1 / (1 - std::pow(o.beta2, step)));
-  const auto step_from = [&](auto* stored) {
-    everywhere<T>(n, [=](Count i) {
-      const W first = b1 * wide(m[i]) + c1 * g[i], second = b2 * wide(v[i]) + c2 * g[i] * g[i];
-      const W next = wide(stored[i]) * shrink - rate * (first * bias1) / (sqrt_of(second * bias2) + epsilon);
-      store(first, m + i);
-      store(second, v + i);
-      store(next, stored + i);
-      store(next, weight + i);
-    });
-  };
-  master != nullptr ? step_from(master) : step_from(weight);
+  const AdamNumbers<W> numbers{.b1 = number<W>(o.beta1),
+                               .b2 = number<W>(o.beta2),
+                               .c1 = number<W>(1 - o.beta1),
+                               .c2 = number<W>(1 - o.beta2),
+                               .epsilon = number<W>(o.epsilon),
+                               .rate = number<W>(o.rate),
+                               .shrink = number<W>(1 - o.rate * o.decay),
+                               .bias1 = number<W>(1 / (1 - std::pow(o.beta1, step))),
+                               .bias2 = number<W>(1 / (1 - std::pow(o.beta2, step)))};
+  step_rows(n, g, weight, master, m, v, [&](Count size, const W* gradient, W* to, W* first, W* second) {
+    adam_row(numbers, size, gradient, to, first, second);
+  });
 }
 
-/// velocity = momentum velocity + g; w -= rate velocity. Without a velocity: plain gradient descent.
 template <typename T, typename M>
 void sgd(Count n, const Momentum& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
   using W = Wide<T>;
-  const W rate = number<W>(o.rate), keep = number<W>(o.momentum), shrink = number<W>(1 - o.rate * o.decay);
-  const auto step_from = [&](auto* stored) {
-    if (velocity == nullptr)
-      everywhere<T>(n, [=](Count i) {
-        const W next = wide(stored[i]) * shrink - rate * g[i];
-        store(next, stored + i);
-        store(next, weight + i);
-      });
-    else
-      everywhere<T>(n, [=](Count i) {
-        const W faster = keep * wide(velocity[i]) + g[i];
-        const W next = wide(stored[i]) * shrink - rate * faster;
-        store(faster, velocity + i);
-        store(next, stored + i);
-        store(next, weight + i);
-      });
-  };
-  master != nullptr ? step_from(master) : step_from(weight);
+  const DescentNumbers<W> numbers{number<W>(o.rate), number<W>(o.momentum), number<W>(1 - o.rate * o.decay)};
+  step_rows(
+      n, g, weight, master, velocity, static_cast<M*>(nullptr),
+      [&](Count size, const W* gradient, W* to, W* first, W*) { descent_row(numbers, size, gradient, to, first); });
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

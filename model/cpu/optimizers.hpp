@@ -1,25 +1,24 @@
 #pragma once
 /// Optimizers beside AdamW and gradient descent: one step on n weights, or on one matrix.
 
+#include "model/cpu/aligned.hpp"
 #include "model/cpu/matmul.hpp"
 #include "model/cpu/optimizer.hpp"
 #include "model/math/dynamic_codes.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// w = w shrink - rate u(i), with a rounded copy where there is a master.
-template <typename T, typename U>
-void descend(Count n, double rate, double decay, T* weight, Wide<T>* master, const U& u) {
+/// w = w shrink - rate u, with a rounded copy where there is a master.
+template <typename W>
+[[gnu::noinline]] void descend_row(Count n, W rate, W shrink, const W* u, W* weight) {
+  lanes<W>(0, n, [=](Count i) { weight[i] = weight[i] * shrink - rate * u[i]; });
+}
+template <typename T>
+void descend(Count n, double rate, double decay, T* weight, Wide<T>* master, const Wide<T>* u) {
   using W = Wide<T>;
   const W r = number<W>(rate), shrink = number<W>(1 - rate * decay);
-  const auto from = [&](auto* stored) {
-    everywhere<T>(n, [=](Count i) {
-      const W next = wide(stored[i]) * shrink - r * u(i);
-      store(next, stored + i);
-      store(next, weight + i);
-    });
-  };
-  master != nullptr ? from(master) : from(weight);
+  const auto row = [=](Count size, const W* by, W* to, W*, W*) { descend_row(size, r, shrink, by, to); };
+  step_rows<T, W>(n, u, weight, master, nullptr, nullptr, row);
 }
 
 template <typename W>
@@ -27,12 +26,26 @@ W sign_of(W x) {
   return x > W(0) ? W(1) : x < W(0) ? W(-1) : W(0);
 }
 
+template <typename W>
+struct LionRow {
+  W b1, c1, b2, c2, rate, shrink;
+  explicit LionRow(const Lion& o)
+      : b1(number<W>(o.beta1)),
+        c1(number<W>(1 - o.beta1)),
+        b2(number<W>(o.beta2)),
+        c2(number<W>(1 - o.beta2)),
+        rate(number<W>(o.rate)),
+        shrink(number<W>(1 - o.rate * o.decay)) {}
+  [[gnu::noinline]] void operator()(Count n, const W* g, W* weight, W* m, W*) const {
+    lanes<W>(0, n, [=, s = *this](Count i) {
+      weight[i] = weight[i] * s.shrink - s.rate * sign_of(s.b1 * m[i] + s.c1 * g[i]);
+      m[i] = s.b2 * m[i] + s.c2 * g[i];
+    });
+  }
+};
 template <typename T, typename M>
 void lion(Count n, const Lion& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m) {
-  using W = Wide<T>;
-  const W b1 = number<W>(o.beta1), c1 = number<W>(1 - o.beta1), b2 = number<W>(o.beta2), c2 = number<W>(1 - o.beta2);
-  descend(n, o.rate, o.decay, weight, master, [=](Count i) { return sign_of(b1 * wide(m[i]) + c1 * g[i]); });
-  everywhere<T>(n, [=](Count i) { store(b2 * wide(m[i]) + c2 * g[i], m + i); });
+  step_rows(n, g, weight, master, m, static_cast<M*>(nullptr), LionRow<Wide<T>>(o));
 }
 
 /// u = g / root of the second moment, made smaller where its root mean square is above 1.
@@ -41,10 +54,11 @@ void descend_clipped(Count n, const Adafactor& o, const Wide<T>* g, T* weight, W
   using W = Wide<T>;
   Aligned<W> u(static_cast<std::size_t>(n));
   W* const to = u.data();
-  everywhere<T>(n, [=](Count i) { to[i] = g[i] / sqrt_of(second(i)); });
+  everywhere<W>(n, [=](Count i) { to[i] = g[i] / sqrt_of(second(i)); });
   const double root = std::sqrt(square_sum(n, to) / static_cast<double>(n));
   const W factor = number<W>(1 / std::max(1.0, root));
-  descend(n, o.rate, o.decay, weight, master, [=](Count i) { return to[i] * factor; });
+  everywhere<W>(n, [=](Count i) { to[i] = to[i] * factor; });
+  descend(n, o.rate, o.decay, weight, master, to);
 }
 
 /// The decay of second moments at a step, 1 - step^-0.8, which needs no correction of their start.
@@ -56,7 +70,7 @@ template <typename T>
 void adafactor(Count n, const Adafactor& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* v) {
   using W = Wide<T>;
   const W b = number<W>(second_decay(o.step)), c = number<W>(1 - second_decay(o.step)), e = number<W>(added_to_squares);
-  everywhere<T>(n, [=](Count i) { v[i] = b * v[i] + c * (g[i] * g[i] + e); });
+  everywhere<W>(n, [=](Count i) { v[i] = b * v[i] + c * (g[i] * g[i] + e); });
   descend_clipped(n, o, g, weight, master, [=](Count i) { return v[i]; });
 }
 
@@ -114,10 +128,17 @@ void muon(Count out, Count in, const Muon& o, const Wide<T>* g, T* weight, Wide<
   const W keep = number<W>(o.momentum);
   Aligned<W> ahead(static_cast<std::size_t>(n)), turned(out > in ? ahead.size() : 0);
   W* const u = ahead.data();
-  everywhere<T>(n, [=](Count i) {
-    const W faster = keep * wide(velocity[i]) + g[i];
-    store(faster, velocity + i);
-    u[i] = g[i] + keep * faster;
+  chunks<W>(n, [=](Count first, Count last) {
+    W room[row_block];
+    for (Count at = first; at < last; at += row_block) {
+      const Count size = std::min(row_block, last - at);
+      W* const faster = const_cast<W*>(widened(size, velocity + at, room));
+      lanes<W>(0, size, [=](Count i) {
+        faster[i] = keep * faster[i] + g[at + i];
+        u[at + i] = g[at + i] + keep * faster[i];
+      });
+      if (static_cast<const void*>(faster) != velocity + at) put_row(size, faster, velocity + at, false);
+    }
   });
   multiply_by(n, 1 / (std::sqrt(square_sum(n, u)) + 1e-7), u);
   if (out > in) transpose(out, in, u, turned.data());
@@ -125,7 +146,8 @@ void muon(Count out, Count in, const Muon& o, const Wide<T>* g, T* weight, Wide<
   if (out > in) transpose(in, out, turned.data(), u);
   const double size = std::sqrt(std::max(1.0, static_cast<double>(out) / static_cast<double>(in)));
   const W factor = number<W>(size);
-  descend(n, o.rate, o.decay, weight, master, [=](Count i) { return factor * u[i]; });
+  everywhere<W>(n, [=](Count i) { u[i] = factor * u[i]; });
+  descend(n, o.rate, o.decay, weight, master, u);
 }
 
 // ---- AdamW in 8 bits

@@ -25,9 +25,9 @@ struct Tile {
   typedef W Loose __attribute__((vector_size(bytes), aligned(alignof(W)), may_alias));  ///< anywhere in memory
 };
 
-/// Numbers of one block: of k, of rows of A, and of C's rows and columns that one thread works on at a time. Packed A
+/// Numbers of one block: of k, of rows of A, and of C's columns that one thread works on at a time. Packed A
 /// is 96 KiB and packed B 256 KiB in float.
-inline constexpr Count block_k = 256, block_rows = 96, square_rows = 384, square_columns = 256;
+inline constexpr Count block_k = 256, block_rows = 96, square_columns = 256;
 
 /// c (rows, columns) of a tile = a panel of A x a panel of B, added to c if `add`.
 template <typename W>
@@ -128,57 +128,24 @@ void multiply_panels(Count m, Count n, Count k, const W* a, const W* b, W* c, Co
     }
 }
 
-/// Computes the block of C from (row, column) on, rows x columns numbers.
-template <typename A, typename B, typename C>
-void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns, const A* a, const B* b,
-                     C* c) {
+/// sum (rows, columns), ld numbers from row to row, = the block of A B from (row, column) on, added to it if `add`.
+template <typename A>
+[[gnu::noinline]] void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns,
+                                       const A* a, const A* b, Wide<A>* sum, Count ld, bool add) {
   using W = Wide<A>;
   thread_local Aligned<W> left(static_cast<std::size_t>((block_rows + Tile<W>::rows) * block_k));
   thread_local Aligned<W> right(static_cast<std::size_t>((square_columns + Tile<W>::columns) * block_k));
-  thread_local Aligned<W> sums;
-  W* sum = nullptr;
-  Count ld = s.ldc;
-  if constexpr (std::is_same_v<C, W>) {
-    sum = c + row * s.ldc + column;
-  } else {
-    sums.resize(static_cast<std::size_t>(square_rows * square_columns));
-    sum = sums.data();
-    ld = columns;
-  }
   for (Count p = 0; p < s.k; p += block_k) {
     const Count k = std::min(block_k, s.k - p);
-    const B* const theirs = s.transpose_b ? b + column * s.ldb + p : b + p * s.ldb + column;
+    const A* const theirs = s.transpose_b ? b + column * s.ldb + p : b + p * s.ldb + column;
     pack<Tile<W>::columns>(columns, k, theirs, s.transpose_b ? s.ldb : 1, s.transpose_b ? 1 : s.ldb, right.data());
     for (Count i = 0; i < rows; i += block_rows) {
       const Count m = std::min(block_rows, rows - i);
       const A* const mine = s.transpose_a ? a + p * s.lda + row + i : a + (row + i) * s.lda + p;
       pack<Tile<W>::rows>(m, k, mine, s.transpose_a ? 1 : s.lda, s.transpose_a ? s.lda : 1, left.data());
-      multiply_panels(m, columns, k, left.data(), right.data(), sum + i * ld, ld,
-                      p > 0 || (s.add && sum != sums.data()));
+      multiply_panels(m, columns, k, left.data(), right.data(), sum + i * ld, ld, p > 0 || add);
     }
   }
-  if constexpr (!std::is_same_v<C, W>)
-    for (Count i = 0; i < rows; ++i) {
-      C* to = c + (row + i) * s.ldc + column;
-      lanes<A>(0, columns,
-               [=, from = sum + i * ld](Count x) { to[x] = static_cast<C>(s.add ? wide(to[x]) + from[x] : from[x]); });
-    }
-}
-
-template <typename A, typename B, typename C>
-void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
-  // Small products use smaller blocks, so that every thread has one.
-  Count rows = square_rows, columns = square_columns;
-  const auto squares = [&] { return ((s.m + rows - 1) / rows) * ((s.n + columns - 1) / columns); };
-  while (squares() < 2 * threads() && columns > 64) {
-    rows /= 2;
-    columns /= 2;
-  }
-  const Count across = (s.n + columns - 1) / columns;
-  each<A>(squares(), rows * columns + s.k * (rows + columns), [&](Count i) {
-    const Count row = i / across * rows, column = i % across * columns;
-    multiply_square(s, row, column, std::min(rows, s.m - row), std::min(columns, s.n - column), a, b, c);
-  });
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -33,8 +33,7 @@ using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
 /// f(i) for every i below n, in any order. `work`: numbers touched per i; little work is not worth a second thread.
 template <typename T, typename F>
 void each(Count n, [[maybe_unused]] Count work, const F& f) {
-  if (threaded<T> && n > 1 && n * work > 16384) return share_out(n, f);
-  for (Count i = 0; i < n; ++i) f(i);
+  share_out(n, threaded<T> && n > 1 && n * work > 16384, f);
 }
 
 /// f(first, last) for chunks of n numbers, one per thread or more.

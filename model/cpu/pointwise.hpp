@@ -16,7 +16,7 @@ void put(T* to, W v, bool add) {
 
 template <typename T>
 void add(Count n, const T* a, const T* b, T* y) {
-  put_everywhere<T>(n, y, [=](Count i) { return wide(a[i]) + wide(b[i]); });
+  put_rows_everywhere(n, y, add_rows<Wide<T>>, a, b);
 }
 
 /// x becomes most tanh(x / most).
@@ -32,13 +32,13 @@ void cap_everywhere(Count n, Wide<T> most, T* x) {
 
 template <typename T>
 void multiply(Count n, const T* a, const T* b, T* y) {
-  put_everywhere<T>(n, y, [=](Count i) { return wide(a[i]) * wide(b[i]); });
+  put_rows_everywhere(n, y, multiply_rows<Wide<T>>, a, b);
 }
 template <typename T>
 void multiply_gradient(Count n, const T* a, const T* b, const T* dy, T* da, bool add_a, T* db, bool add_b) {
   chunks<T>(n, [=](Count first, Count last) {
-    put_lanes(first, last, da, add_a, [=](Count i) { return wide(dy[i]) * wide(b[i]); });
-    put_lanes(first, last, db, add_b, [=](Count i) { return wide(dy[i]) * wide(a[i]); });
+    put_rows(first, last, da, add_a, multiply_rows<Wide<T>>, dy, b);
+    put_rows(first, last, db, add_b, multiply_rows<Wide<T>>, dy, a);
   });
 }
 
@@ -63,30 +63,27 @@ void scale_gradient(Count rows, Count width, const T* a, const T* g, const T* dy
   });
 }
 
-template <typename F, typename T>
-void activate(Count n, const T* x, T* y) {
-  put_everywhere<T>(
-      n, y, [=](Count i) { return F::value(wide(x[i])); }, x);
+template <typename T>
+void activate(Count n, const ActivationRows<Wide<T>>& f, const T* x, T* y) {
+  put_rows_everywhere(n, y, f.value, x);
 }
-template <typename F, typename T>
-void activate_gradient(Count n, const T* x, const T* dy, T* dx, bool add) {
-  const auto block = [=](Count first, Count last) {
-    put_lanes(first, last, dx, add, [=](Count i) { return wide(dy[i]) * F::slope(wide(x[i])); });
-  };
+template <typename T>
+void activate_gradient(Count n, const ActivationRows<Wide<T>>& f, const T* x, const T* dy, T* dx, bool add) {
+  const auto block = [=](Count first, Count last) { put_rows(first, last, dx, add, f.slope, x, dy); };
   fetched_blocks<T>(n, block, x, dy, dx);
 }
 
 /// y = act(a) b
-template <typename F, typename T>
-void gate(Count n, const T* a, const T* b, T* y) {
-  put_everywhere<T>(
-      n, y, [=](Count i) { return F::value(wide(a[i])) * wide(b[i]); }, a, b);
+template <typename T>
+void gate(Count n, const ActivationRows<Wide<T>>& f, const T* a, const T* b, T* y) {
+  put_rows_everywhere(n, y, f.gate, a, b);
 }
-template <typename F, typename T>
-void gate_gradient(Count n, const T* a, const T* b, const T* dy, T* da, bool add_a, T* db, bool add_b) {
+template <typename T>
+void gate_gradient(Count n, const ActivationRows<Wide<T>>& f, const T* a, const T* b, const T* dy, T* da, bool add_a,
+                   T* db, bool add_b) {
   const auto block = [=](Count first, Count last) {
-    put_lanes(first, last, da, add_a, [=](Count i) { return wide(dy[i]) * wide(b[i]) * F::slope(wide(a[i])); });
-    put_lanes(first, last, db, add_b, [=](Count i) { return wide(dy[i]) * F::value(wide(a[i])); });
+    put_rows(first, last, da, add_a, f.gate_slope, a, b, dy);
+    put_rows(first, last, db, add_b, f.gate, a, dy);
   };
   fetched_blocks<T>(n, block, a, b, dy, da, db);
 }

@@ -29,7 +29,7 @@ void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& 
     for (Count t = 0; t < s.tokens; ++t) {
       Wide<T>* row = dtable + row_of_table(ids, at, t) * s.width;
       const T* d = dy + t * s.width;
-      lanes<T>(first, last, [=](Count i) { row[i] += wide(d[i]); });
+      add_row(last - first, d + first, row + first);
     }
   });
 }
@@ -88,14 +88,18 @@ void rope(Count rows, const Positions& at, T* x, Count row, Count heads, Count h
   // One position after another, so that its angles are made once for all sequences.
   each_position<T>(at, width, rows / at.queries * heads * width, [&](Count q, const W* c, const W* s) {
     thread_local Aligned<W> turned;
-    turned.resize(static_cast<std::size_t>(half));
-    W* const first = turned.data();
+    turned.resize(static_cast<std::size_t>(width));
     for (Count r = q; r < rows; r += at.queries)
       for (Count h = 0; h < heads; ++h) {
         T *a = x + r * row + h * head + offset, *b = a + half;
-        lanes<T>(0, half, [=](Count i) { first[i] = wide(a[i]) * c[i] - wide(b[i]) * (direction * s[i]); });
-        put_lanes(0, half, b, false, [=](Count i) { return wide(b[i]) * c[i] + wide(a[i]) * (direction * s[i]); });
-        put_lanes(0, half, a, false, [=](Count i) { return first[i]; });
+        if constexpr (std::is_same_v<T, W>) {
+          turn_rows(half, a, b, c, s, direction, a, b);
+        } else {
+          W *const first = turned.data(), *const second = first + half;
+          turn_rows(half, widened(half, a, first), widened(half, b, second), c, s, direction, first, second);
+          put_row(half, first, a, false);
+          put_row(half, second, b, false);
+        }
       }
   });
 }

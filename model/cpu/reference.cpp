@@ -1,13 +1,17 @@
-// The reference number types, compiled once, for every processor.
+// The reference number types, compiled once, for every processor, with tiles of their own.
 
 #include "model/cpu/cpu.hpp"
-#include "model/cpu/make.hpp"
+#include "model/cpu/make_backend.hpp"
 
-namespace llmcalc::model::portable {
+namespace llmcalc::model {
 
-std::unique_ptr<Backend> make_reference(Number number, bool poison) {
-  if (number == Number::counted) return std::make_unique<Cpu<Counted>>("cpu, counting", poison);
-  return std::make_unique<Cpu<double>>("cpu, float64", poison);
+template <>
+std::unique_ptr<Backend> make_backend<double>(bool poison) {
+  return std::make_unique<LLMCALC_ISA::Cpu<double>>("cpu, float64", poison);
+}
+template <>
+std::unique_ptr<Backend> make_backend<Counted>(bool poison) {
+  return std::make_unique<LLMCALC_ISA::Cpu<Counted>>("cpu, counting", poison);
 }
 
-}  // namespace llmcalc::model::portable
+}  // namespace llmcalc::model

@@ -273,9 +273,11 @@ class CpuRwkv final : public RwkvKernels {
                       const BonusGradients& to) override {
     LLMCALC_ISA::bonus_gradient(s, head, v, n(dy), to);
   }
-  void sigmoid(const Pointwise& s, const void* x, void* y) override { activate<Sigmoid>(size(s), n(x), n(y)); }
+  void sigmoid(const Pointwise& s, const void* x, void* y) override {
+    activate(size(s), rows_of<Sigmoid, Wide<T>>, n(x), n(y));
+  }
   void sigmoid_gradient(const Pointwise& s, const void* x, const void* dy, GradientPlace dx) override {
-    activate_gradient<Sigmoid>(size(s), n(x), n(dy), n(dx.to), dx.add);
+    activate_gradient(size(s), rows_of<Sigmoid, Wide<T>>, n(x), n(dy), n(dx.to), dx.add);
   }
 };
 

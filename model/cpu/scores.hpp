@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -29,6 +30,16 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
 
 /// Keys of tokens and of groups of them, an open one included.
 inline Count all_keys(const Attention& s) { return s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0); }
+
+/// Calls f(first, n, at) for runs of keys that follow one another: n from number `first` on, the first of which is key
+/// `at` of all.
+template <typename F>
+void for_each_run(const Keys& keys, const F& f) {
+  for (Count at = 0, n = 0; at < keys.n; at += n) {
+    n = keys.run(at);
+    f(keys[at], n, at);
+  }
+}
 
 /// Attention of one sequence and one head: pointers and sizes for the loops below.
 template <typename T>
@@ -83,21 +94,54 @@ struct Core {
     return wide(static_cast<const T*>(r.numbers)[row * s.heads + head]);
   }
 
+  /// Keys, and values, from key j on that lie evenly apart.
+  Count evenly(Count j) const {
+    Count n = std::numeric_limits<Count>::max();
+    if (j >= s.keys) return n;
+    for (const HeadView* const v : {&in.k, &in.k_rope, &in.v})
+      if (v->capacity > 0) n = std::min(n, v->capacity - j % v->capacity);
+    return std::min(n, s.keys - j);
+  }
+  Count stride(const HeadView& v, Count j) const { return j < s.keys ? v.token : in.pooled.token; }
+  /// f(j, n, at) for stretches of these keys that lie evenly apart: n from key j on, the first of which is number `at`.
+  template <typename F>
+  void each_stretch(const Keys& keys, const F& f) const {
+    for_each_run(keys, [&](Count first, Count n, Count at) {
+      for (Count done = 0, some = 0; done < n; done += some) {
+        some = std::min(n - done, evenly(first + done));
+        f(first + done, some, at + done);
+      }
+    });
+  }
+
+  /// q' k of query i with these keys.
+  void products(Count i, const Keys& keys, W* to) const {
+    thread_local Aligned<W> room, rope_room;
+    const W* const mine = widened(plain(), q(i), room);
+    const W* const turned = in.rope_dim > 0 ? widened(in.rope_dim, q_rope(i), rope_room) : nullptr;
+    each_stretch(keys, [&](Count j, Count n, Count at) {
+      const T* const rest = in.rope_dim > 0 ? k_rope(j) : nullptr;
+      dot_rows<T>(n, {mine, plain(), turned, in.rope_dim}, k(j), stride(in.k, j), rest, in.k_rope.token, to + at);
+    });
+  }
+  /// x' v of these keys' values.
+  void value_products(const Keys& keys, const W* x, W* to) const {
+    each_stretch(keys, [&](Count j, Count n, Count at) { dot_rows(n, s.v_dim, x, v(j), stride(in.v, j), to + at); });
+  }
+  /// The sum of c_j v_j, which is added.
+  void add_values(const Keys& keys, const W* c, W* to) const {
+    each_stretch(keys,
+                 [&](Count j, Count n, Count at) { add_rows_times(n, s.v_dim, c + at, v(j), stride(in.v, j), to); });
+  }
+
   /// Scores of query i with these keys.
   void scores(Count i, const Keys& keys, W* to) const {
-    for (Count j = 0; j < keys.n; ++j) {
-      Dot<W> score;
-      score.add(plain(), q(i), k(keys[j]));
-      if (in.rope_dim > 0) score.add(in.rope_dim, q_rope(i), k_rope(keys[j]));
-      to[j] = score.total();
-    }
-    const W scale = number<W>(in.scale), alibi = slope;
+    products(i, keys, to);
+    scale_row(keys.n, number<W>(in.scale), to, to);
+    const W alibi = slope;
     const Count own = s.past() + i;
     const auto distance = [=](Count j) { return W(static_cast<Plain<W>>(std::abs(own - keys[j]))); };
-    if (in.alibi)
-      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale - alibi * distance(j); });
-    else
-      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale; });
+    if (in.alibi) lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] - alibi * distance(j); });
     if (in.relative.numbers != nullptr)
       for (Count j = 0; j < keys.n; ++j) to[j] += relative(i, keys[j]);
     if (in.cap > 0) cap(keys.n, number<W>(in.cap), to);
@@ -105,24 +149,12 @@ struct Core {
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 };
 
-/// Softmax of a row of n scores in place; returns the log-sum-exp, a sink's logit included.
-template <typename W>
-W softmax(Count n, W* x, const W* sink) {
-  W most = greatest_of<W>(n, x);
-  if (sink != nullptr && *sink > most) most = *sink;
-  W total = exponentials(n, most, x);
-  if (sink != nullptr) total += exp_of(*sink - most);
-  const W inverse = W(1) / total;
-  lanes<W>(0, n, [=](Count i) { x[i] = x[i] * inverse; });
-  return most + log_of(total);
-}
-
 /// Multiply-adds of one pass over n pairs, as FLOPs.
 inline Flops pair_flops(Count n, Count width) { return flops(2, n, width); }
 
 template <typename T>
 void write_out(const Aligned<Wide<T>>& from, T* to) {
-  for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
+  put_row(static_cast<Count>(from.size()), from.data(), to, false);
 }
 
 /// Pairs of one sequence and head.
@@ -133,19 +165,6 @@ Count seen_pairs(const Attention& s, const AttentionInputs& in) {
   Count pairs = 0;
   for (Count i = 0; i < s.queries; ++i) pairs += c.keys(i, room).n;
   return pairs;
-}
-
-/// Calls f(first, n, at) for runs of keys that follow one another: n from number `first` on, the first of which is key
-/// `at` of all.
-template <typename F>
-void for_each_run(const Keys& keys, const F& f) {
-  if (keys.list != nullptr) {
-    for (Count j = 0; j < keys.n; ++j) f(keys[j], Count{1}, j);
-    return;
-  }
-  const Count near = std::min(keys.near, keys.n);
-  f(keys.first, near, Count{0});
-  if (keys.n > near) f(keys.far, keys.n - near, near);
 }
 
 /// Dropout factors of a row's numbers at these keys.

@@ -1,7 +1,8 @@
 #pragma once
 /// Products of small matrices of wide numbers, row by row, and the FLOPs done by them.
 
-#include "model/cpu/product.hpp"
+#include "calc/units.hpp"
+#include "model/cpu/narrow.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -11,28 +12,26 @@ class SmallProducts {
   Flops done() const { return flops(2, multiply_adds_); }
 
   W dot_of(Count n, const W* a, const W* b) {
-    multiply_adds_ += n;
-    return dot(n, a, b);
+    W product;
+    write_with_rows(1, 1, n, a, b, &product);
+    return product;
   }
   /// y += c x
-  void add_row(Count n, W c, const W* x, W* y) {
-    multiply_adds_ += n;
-    axpy(n, c, x, y);
-  }
+  void add_row(Count n, W c, const W* x, W* y) { add(1, n, 1, &c, x, y); }
   /// c (m, n) += a (m, k) b (k, n)
   void add(Count m, Count n, Count k, const W* a, const W* b, W* c) {
-    for (Count i = 0; i < m; ++i)
-      for (Count p = 0; p < k; ++p) add_row(n, a[i * k + p], b + p * n, c + i * n);
+    multiply_adds_ += m * n * k;
+    add_product(m, n, k, a, k, 1, b, c);
   }
   /// c (m, n) += a' b, with a (k, m), b (k, n)
   void add_with_columns(Count m, Count n, Count k, const W* a, const W* b, W* c) {
-    for (Count p = 0; p < k; ++p)
-      for (Count i = 0; i < m; ++i) add_row(n, a[p * m + i], b + p * n, c + i * n);
+    multiply_adds_ += m * n * k;
+    add_product(m, n, k, a, 1, m, b, c);
   }
   /// c (m, n) = a b', with a (m, k), b (n, k)
   void write_with_rows(Count m, Count n, Count k, const W* a, const W* b, W* c) {
-    for (Count i = 0; i < m; ++i)
-      for (Count j = 0; j < n; ++j) c[i * n + j] = dot_of(k, a + i * k, b + j * k);
+    multiply_adds_ += m * n * k;
+    product_with_rows(m, n, k, a, b, c);
   }
 
  private:

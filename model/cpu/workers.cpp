@@ -148,7 +148,8 @@ Workers& workers() {
 Count threads() { return workers().threads(); }
 void set_threads(Count n) { workers().set_threads(n); }
 
-void share_out(Count n, Stretch body, const void* context) {
+void share_out(Count n, bool enough, Stretch body, const void* context) {
+  if (!enough) return body(context, 0, n);
   constexpr Count stretches = 8;  // per thread
   const Count size = std::max<Count>(1, n / (stretches * threads()));
   if (n <= size || at_work || threads() == 1 || !workers().run({n, size, body, context})) body(context, 0, n);

@@ -15,19 +15,23 @@ using Stretch = void (*)(const void* context, Count first, Count last);
 
 /// Runs the numbers below n in stretches on all threads; returns when all are done. Threads take stretches dynamically,
 /// so that a preempted thread holds up nobody. Runs on the calling thread alone inside such a loop, or while another
-/// thread's loop is running.
-void share_out(Count n, Stretch body, const void* context);
+/// thread's loop is running, or if there is not `enough` work for two.
+void share_out(Count n, bool enough, Stretch body, const void* context);
 
-/// f(i) for every i below n, in any order, on all threads.
+/// f(i) for every i below n, in any order, on all threads: one copy of f's code.
 template <typename F>
-void share_out(Count n, const F& f) {
+void share_out(Count n, bool enough, const F& f) {
   share_out(
-      n,
+      n, enough,
       [](const void* context, Count first, Count last) {
         const F& mine = *static_cast<const F*>(context);
         for (Count i = first; i < last; ++i) mine(i);
       },
       &f);
+}
+template <typename F>
+void share_out(Count n, const F& f) {
+  share_out(n, true, f);
 }
 
 }  // namespace llmcalc::model

@@ -1,0 +1,115 @@
+#pragma once
+/// Inner loops on rows of numbers, compiled once per instruction set (tiles.cpp); the operators around them are
+/// compiled once for every processor, and call the tiles of the instruction set in use. Results are in wide numbers, so
+/// that 16-bit formats share the tiles of float: theirs are conversions, and products that convert as they read.
+
+#include <atomic>
+
+#include "calc/op.hpp"
+#include "model/backend.hpp"
+#include "model/cpu/matmul_shape.hpp"
+#include "model/math/numbers.hpp"
+
+namespace llmcalc::model {
+
+/// Numbers of a row that are converted at once.
+inline constexpr Count row_block = 128;
+
+/// An activation f on rows: f(x), dy f'(x), f(a) b and dy b f'(a).
+template <typename W>
+struct ActivationRows {
+  void (*value)(Count n, const W* x, W* y);
+  void (*slope)(Count n, const W* x, const W* dy, W* dx);
+  void (*gate)(Count n, const W* a, const W* b, W* y);
+  void (*gate_slope)(Count n, const W* a, const W* b, const W* dy, W* da);
+};
+
+/// y = (x - mean) inverse: mean is 0 in RMSNorm.
+template <typename W>
+struct RowStatistics {
+  W mean, inverse;
+};
+
+/// Gradients of a set of weights: sums over rows.
+template <typename W>
+struct WeightSums {
+  W *weight = nullptr, *bias = nullptr;
+};
+
+/// A sum of exponentials in row_block parts, each times e^-most.
+template <typename W>
+struct OnlineSum {
+  W sums[row_block] = {}, most;
+};
+
+/// The numbers of a step of AdamW (Loshchilov, Hutter 2017, arXiv:1711.05101) with bias correction.
+template <typename W>
+struct AdamNumbers {
+  W b1, b2, c1, c2, epsilon, rate, shrink, bias1, bias2;
+};
+/// Those of gradient descent.
+template <typename W>
+struct DescentNumbers {
+  W rate, keep, shrink;
+};
+
+/// Two parts of a row's numbers that lie apart; the second may be empty.
+template <typename X>
+struct SplitRow {
+  const X* first;
+  Count width;
+  const X* second = nullptr;
+  Count rest = 0;
+};
+
+/// Tiles of wide numbers: see the functions of these names in rows.hpp.
+template <typename W>
+struct WideTiles {
+  void (*add_rows)(Count, const W*, const W*, W*);
+  void (*multiply_rows)(Count, const W*, const W*, W*);
+  void (*scale_row)(Count, W, const W*, W*);
+  ActivationRows<W> (*activation_rows)(Activation);
+  RowStatistics<W> (*row_statistics)(const Norm&, const W*, double);
+  void (*normalise)(Count, const W*, RowStatistics<W>, const W*, const W*, W*);
+  void (*norm_row_gradient)(const Norm&, const W*, const W*, const W*, RowStatistics<W>, W*, bool, WeightSums<W>);
+  void (*turn_rows)(Count, const W*, const W*, const W*, const W*, W, W*, W*);
+  void (*add_exponentials)(Count, const W*, OnlineSum<W>&);
+  W (*logarithm)(Count, const OnlineSum<W>&);
+  void (*exponential_row)(Count, const W*, W, W, W*);
+  W (*softmax)(Count, W*, const W*);
+  void (*score_gradients)(Count, const W*, const W*, W, W*, W*);
+  void (*adam_row)(const AdamNumbers<W>&, Count, const W*, W*, W*, W*);
+  void (*descent_row)(const DescentNumbers<W>&, Count, const W*, W*, W*);
+  double (*sum_of_squares)(Count, const W*);
+  void (*throw_dice)(const Dropout&, Count, W*);
+  void (*add_to_rows)(Count, Count, const W*, const W*, W*);
+  void (*add_product)(Count, Count, Count, const W*, Count, Count, const W*, W*);
+  void (*product_with_rows)(Count, Count, Count, const W*, const W*, W*);
+};
+
+/// Tiles of numbers as they are stored.
+template <typename T>
+struct Tiles {
+  using W = Wide<T>;
+  void (*widen)(Count, const T*, W*);
+  void (*put_row)(Count, const W*, T*, bool);
+  void (*add_row)(Count, const T*, W*);
+  void (*add_scaled_row)(Count, W, const T*, W*);
+  W (*row_product)(Count, const T*, const T*);
+  void (*dot_rows)(Count, const SplitRow<W>&, const T*, Count, const T*, Count, W*);
+  void (*add_rows_times)(Count, Count, const W*, const T*, Count, W*);
+  void (*multiply_square)(const MatmulShape&, Count, Count, Count, Count, const T*, const T*, W*, Count, bool);
+};
+
+/// The tiles of one instruction set.
+struct AllTiles {
+  WideTiles<float> wide;
+  Tiles<float> f32;
+  Tiles<bf16> bf;
+  Tiles<fp16> half;
+};
+
+/// The instruction set in use: that of the backend made last.
+inline std::atomic<const AllTiles*> tiles_in_use;
+
+}  // namespace llmcalc::model
