@@ -323,10 +323,30 @@ void dot_rows(Count n, Count width, const Wide<X>* x, const X* rows, Count strid
   dot_rows<X>(n, {x, width}, rows, stride, nullptr, 0, to);
 }
 
-/// y += the sum of c_j times row j, in order.
+/// y += the sum of c_j times row j, in order, of `registers` registers of numbers, which stay there.
+template <Count registers, typename X>
+LLMCALC_INLINE void add_columns_times(Count n, const float* c, const X* rows, Count stride, float* y) {
+  Floats<register_floats> sums[registers];
+  std::memcpy(&sums, y, sizeof sums);
+  for (Count j = 0; j < n; ++j, rows += stride)
+    for (Count r = 0; r < registers; ++r) sums[r] += c[j] * take<register_floats>(rows + r * register_floats);
+  std::memcpy(y, &sums, sizeof sums);
+}
+
+/// y += the sum of c_j times row j, in order. Long rows are read one by one, as they lie in memory.
 template <typename X>
 [[gnu::noinline]] void add_rows_times(Count n, Count width, const Wide<X>* c, const X* rows, Count stride, Wide<X>* y) {
-  for (Count j = 0; j < n; ++j) axpy(width, c[j], rows + j * stride, y);
+  Count done = 0;
+  if constexpr (std::is_same_v<Wide<X>, float>) {
+    constexpr Count some = 4, few = some * register_floats;
+    if (width <= 2 * few) {
+      for (; done + few <= width; done += few) add_columns_times<some>(n, c, rows + done, stride, y + done);
+      for (; done + register_floats <= width; done += register_floats)
+        add_columns_times<1>(n, c, rows + done, stride, y + done);
+    }
+  }
+  if (done < width)
+    for (Count j = 0; j < n; ++j) axpy(width - done, c[j], rows + j * stride + done, y + done);
 }
 
 /// row j += c_j x
