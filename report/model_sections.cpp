@@ -259,7 +259,7 @@ std::string tower_place(const Plan& plan) {
 }
 
 namespace {
-/// The rows of the vocabulary that a training stack adds; empty where it adds none.
+/// The note on the rows that a training stack adds to the vocabulary, or an empty text.
 std::string vocabulary_note(const Request& r) {
   const Count rows = r.model.arch.vocabulary, padded = padded_vocabulary(r.model.arch, r.layout);
   if (!r.has(part::training) || padded == rows) return "";

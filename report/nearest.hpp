@@ -29,8 +29,7 @@ std::string stage_layers_that_add_up(const Request& r);
 /// What gives experts ranks that divide those of all else: fewer ranks of an expert, else of experts, else more
 /// data-parallel ranks.
 std::string fewer_expert_ranks(const Request& r);
-/// "give --hsdp 8": the smallest copy above the one that is asked for on which experts divide; where there is none,
-/// fewer_expert_ranks().
+/// "give --hsdp 8": the smallest larger copy over which experts divide; else fewer_expert_ranks().
 std::string wider_copy(const Request& r);
 
 /// What a group needs that no link joins: as many GPUs or replicas as the widest link joins, else fewer of its ranks.

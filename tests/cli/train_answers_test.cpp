@@ -50,6 +50,16 @@ TEST_CASE("every copy of sharded states holds all experts", "[cli][hsdp]") {
     CHECK(copies[part] == one[part]);
 }
 
+TEST_CASE("a vocabulary is padded as the training stack pads it", "[cli]") {
+  const std::string layout = "gpt-3-175b --tp 8 --seq 2048 ", train = "train --hardware a100 " + layout;
+  const json::Value padded = ask(train);
+  const auto logits = [](const json::Value& answer) { return answer["memory"]["logits_bytes"].get<long>(); };
+  CHECK(logits(padded) == 4L * 2048 * 51200 / 8);  // Megatron-LM's rows of GPT-3 over 8 ranks
+  CHECK(logits(ask("memory --train " + layout)) == logits(padded));
+  CHECK(has_line(padded["notes"], "from 50257 to 51200 rows"));
+  CHECK(logits(ask(train + "--software none")) == 4L * 2048 * 6283);
+}
+
 TEST_CASE("layers are spread by the estimate's seconds: no other number of them on the first stage is faster",
           "[cli]") {
   for (const char* software : {"", " --software none"}) {

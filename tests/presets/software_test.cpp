@@ -33,6 +33,14 @@ TEST_CASE("Every software preset is read, and says where its words come from", "
   }
 }
 
+TEST_CASE("Megatron-LM and its like pad a vocabulary to 128 rows per tensor-parallel rank, others do not",
+          "[software]") {
+  for (const char* name : {"megatron-lm", "megatron-lm-legacy", "megatron-deepspeed", "nemo", "llm.c"})
+    CHECK(load_software(name).vocabulary_multiple == 128);
+  for (const char* name : {"torch-fsdp", "torchtitan", "maxtext", "vllm"})
+    CHECK(load_software(name).vocabulary_multiple == 1);
+}
+
 TEST_CASE("Software goes by the names that people use", "[software]") {
   CHECK(load_software("Megatron-Core").name == "megatron-lm");
   CHECK(load_software("megatron").training->fusion == Fusion::tuned);
