@@ -74,9 +74,9 @@ OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
     x = mixed_at_end(b, x, rows);
   }
   if (w.norm) {
-    Norm norm = b.norm_shape(rows, a.hidden);
-    if (!w.own_norm) norm.weights = 0;
-    x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
+    Norm shape = b.norm_shape(rows, a.hidden);
+    if (!w.own_norm) shape.weights = 0;
+    x = b.add("head.norm", Component::norm, shape, Split::tokens, x);
   }
   if (w.of_model && !a.head.has_logits()) return b.ops();
   if (w.of_model && a.head.exit_gate)
