@@ -221,6 +221,7 @@ class StepBuilder {
     const auto i = static_cast<std::size_t>(rank);
     updates_.push_back({rank, add({.rank = rank}, TaskKind::optimizer, s_.updates[i])});
     wait_for_sums(updates_.back().task, rank);
+    if (r.landed) updates_.push_back({rank, *r.landed});
     if (s_.on_host[i] <= Seconds()) return;
     updates_.push_back({rank, add({rank, Lane::host}, TaskKind::update_on_host, s_.on_host[i])});
     wait_for_sums(updates_.back().task, rank);

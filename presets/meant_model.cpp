@@ -27,8 +27,8 @@ constexpr std::array open_words{
     Text("w4a8"), Text("w4a16"), Text("w8a8"), Text("w8a16"), Text("quantized")};
 
 /// Other words for formats.
-constexpr std::array<std::pair<Text, Text>, 6> other_words{
-    {{"f16", "fp16"}, {"f32", "fp32"}, {"4bit", "int4"}, {"8bit", "int8"}, {"4-bit", "int4"}, {"8-bit", "int8"}}};
+constexpr std::array<std::pair<Text, Text>, 5> other_words{
+    {{"f32", "fp32"}, {"4bit", "int4"}, {"8bit", "int8"}, {"4-bit", "int4"}, {"8-bit", "int8"}}};
 
 /// What a method and a width say together.
 struct Pair {

@@ -90,6 +90,8 @@ void remove_unfinished_files() noexcept {
 WholeFile::Target WholeFile::target_of(const std::string& path) {
   std::error_code unknown;
   const auto status = fs::status(path, unknown);
+  if (status.type() == fs::file_type::none)  // a name too long, a folder that may not be searched
+    throw InputError(fmt::format("cannot write '{}': {}", path, unknown.message()));
   if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; name a file", path));
   if (exists(status) && !is_regular_file(status))
     throw InputError(fmt::format("cannot write '{}': it is not a regular file; name another", path));

@@ -158,7 +158,6 @@ int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
 }  // namespace
 
 int run_learn(const Arguments& arguments) {
-  stop_at_once();
   ProgressLine line("reading the text");
   return learn(settled(arguments), arguments.screen(), line);
 }

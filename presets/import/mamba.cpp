@@ -73,12 +73,11 @@ Arch mamba2(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
   require_words(c, "layer_types", {"linear_attention"});
-  c.ignore({"rms_norm", "norm_before_gate", "time_step_rank"});
+  c.ignore({"rms_norm", "intermediate_size", "norm_before_gate", "time_step_rank"});
   a.attention = AttentionKind::none;
   a.recurrent = plain_mamba2(c, {.heads = "num_heads", .head_dim = "head_dim", .state = "state_size", .chunk = 256});
   if (a.recurrent.width() != mul(c.size("expand", 2), a.hidden))
     c.refuse("\"num_heads\" x \"head_dim\" must be \"expand\" x \"hidden_size\"; they are the same channels");
-  c.require_repeated("intermediate_size", "\"num_heads\" x \"head_dim\"", a.recurrent.width());
   a.norm = NormKind::rms_norm;
   a.mlp = MlpKind::gated;
   a.activation = activation(c, {"hidden_act"}, "silu");
@@ -147,7 +146,9 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   m.attention = AttentionKind::none;
   m.layers = mamba_typed(c, a).value_or(LayerSet::all(a.layers));
   if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
-  c.ignore({"mamba_conv_bias", "mamba_proj_bias"});  // stated where no layer has Mamba, too
+  // stated where no layer has Mamba, too
+  c.ignore({"mamba_chunk_size", "mamba_conv_bias", "mamba_d_conv", "mamba_d_head", "mamba_d_state", "mamba_n_groups",
+            "mamba_n_heads", "mamba_proj_bias", "mamba_ssm_cache_dtype"});
   set_mixer(a, m);
   const Count experts = c.count("num_local_experts", 8), width = a.mlp_width;
   a.mlp_width = c.size("shared_intermediate_size", 1024);

@@ -34,9 +34,11 @@ Count closed(const Torus& t) {
 }
 
 /// TPU v5e: a pod of 16 x 16 chips with 4 links of 45 GB/s one way each.
-Link v5e() { return {.ranks = 256, .bandwidth = BytesPerSecond(180e9), .torus = rings({16, 16})}; }
+Link v5e() { return {.ranks = 256, .bandwidth = BytesPerSecond(180e9), .latency = {}, .torus = rings({16, 16})}; }
 /// TPU v4: 16 x 16 x 16 chips with 6 links of 45 GB/s, in cubes of 4 x 4 x 4.
-Link v4() { return {.ranks = 4096, .bandwidth = BytesPerSecond(270e9), .torus = rings({16, 16, 16}), .wraps = 4}; }
+Link v4() {
+  return {.ranks = 4096, .bandwidth = BytesPerSecond(270e9), .latency = {}, .torus = rings({16, 16, 16}), .wraps = 4};
+}
 Cluster of(const Link& l) { return cluster({}, l); }
 
 double seconds(Kind op, Bytes m, Count ranks, const Link& link) {
@@ -171,7 +173,8 @@ TEST_CASE("latencies of a torus count the steps to the farthest rank", "[torus]"
 }
 
 TEST_CASE("a switch is what it was, and a torus has no algorithms for switches", "[torus]") {
-  CHECK(joining_group({.ranks = 8, .bandwidth = BytesPerSecond(1e9)}, {.tp = 8}, Group::tensor).bandwidth.value == 1e9);
+  CHECK(joining_group({.ranks = 8, .bandwidth = BytesPerSecond(1e9), .latency = {}}, {.tp = 8}, Group::tensor)
+            .bandwidth.value == 1e9);
   CHECK(collective_flaw(Kind::all_reduce, CollectiveAlgorithm::tree, Bytes(1), 16, joining_ranks(v5e(), 16)) ==
         CollectiveFlaw::no_switch);
   CHECK_FALSE(collective_schedule(Kind::all_to_all, CollectiveAlgorithm::bruck, 16, rings({16})));

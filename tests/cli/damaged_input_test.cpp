@@ -72,6 +72,7 @@ TEST_CASE("names in a GGUF file that are no UTF-8 are read as what can be shown"
   const test::CheckpointFolder folder;
   const test::LlamaSizes tiny{.d = 256, .layers = 2, .vocabulary = 512, .heads = 4, .kv = 2, .head_dim = 64, .ff = 512};
   std::vector<test::GgufPair> keys = test::llama_keys(tiny);
+  std::erase_if(keys, [](const test::GgufPair& pair) { return pair.first == "general.name"; });
   keys.push_back({"general.name", std::string("na\xFFme\x1b[31m")});
   std::vector<test::WrittenTensor> all = test::gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; });
   all.push_back({"strange\xFF", "F32", {7}});

@@ -12,10 +12,10 @@ namespace {
 /// A device that computes and reads in no time to speak of; `bandwidth` of the link that joins 64, in bytes per second.
 Cluster link_alone(double bandwidth) {
   const json::Value file = json::parse(
-      R"({"name": "link-alone", "memory": {"capacity": "1 TiB", "bandwidth": "1e30 B/s"},
-          "matmul": {"bf16": "1e36 FLOP/s", "fp32": "1e36 FLOP/s"},
+      R"({"name": "link-alone", "memory": {"capacity": "1 TiB", "bandwidth": "1e9 TB/s"},
+          "matmul": {"bf16": "1e9 TFLOP/s", "fp32": "1e9 TFLOP/s"},
           "link": {"ranks": 64, "bandwidth": ")" +
-          std::to_string(bandwidth) + R"( B/s", "latency": "0 s"}, "source": "a test"})",
+          std::to_string(bandwidth) + R"( B/s"}, "source": "a test"})",
       "link-alone");
   return read_hardware_file(file, "link-alone").cluster;
 }
@@ -33,6 +33,7 @@ double step(const Arch& a, const Layout& l, Count micro_batches) {
   p.seq = 512;
   p.micro_batch = 2;
   p.global_batch = 2 * micro_batches * l.dp;
+  p.gradient_bytes = 2;
   return train(a, p, l, link_alone(rate)).bound.total().value;
 }
 /// What two layers more add, over two.
@@ -53,11 +54,13 @@ TEST_CASE("tensor parallelism takes four all-reduces of the residual stream per 
     for (const Count m : {1, 3}) {
       const double n = static_cast<double>(t), message = batch * seq * width * element;
       const double expected = static_cast<double>(m) * 4 * 2 * (n - 1) / n * message / rate;
-      CHECK(of_a_layer({.tp = t}, m) == Approx(expected).epsilon(1e-9));
+      CHECK(of_a_layer({.tp = t}, m) == Approx(expected).epsilon(1e-6));
       // Sequence parallelism has a reduce-scatter and an all-gather in the place of each (Korthikanti et al. 2022), and
       // gathers each of a layer's two saved shards once more for the gradients of weights.
       const double again = static_cast<double>(m) * 2 * (n - 1) / n * message / rate;
-      CHECK(of_a_layer({.tp = t, .sp = true}, m) == Approx(expected + again).epsilon(1e-9));
+      // Once per step the ranks sum the gradients of two norms of 64 (Megatron-LM, finalize_model_grads.py).
+      const double norms = 2 * (n - 1) / n * 2 * width * element / rate;
+      CHECK(of_a_layer({.tp = t, .sp = true}, m) == Approx(expected + again + norms).epsilon(1e-6));
     }
 }
 
@@ -66,9 +69,9 @@ TEST_CASE("ZeRO 3 moves three times the weights of a layer, ZeRO 1 twice", "[ora
   // them twice. Nothing hides them where work takes no time. Gradients here have 2 bytes.
   for (const Count d : {2, 8}) {
     const double n = static_cast<double>(d), one = (n - 1) / n * 2 * parameters_of_a_layer() / rate;
-    CHECK(of_a_layer({.dp = d, .zero = Zero::optimizer}, 1) == Approx(2 * one).epsilon(1e-9));
-    CHECK(of_a_layer({.dp = d, .zero = Zero::weights}, 1) == Approx(3 * one).epsilon(1e-9));
-    CHECK(of_a_layer({.dp = d}, 1) == Approx(2 * one).epsilon(1e-9));  // an all-reduce is both
+    CHECK(of_a_layer({.dp = d, .zero = Zero::optimizer}, 1) == Approx(2 * one).epsilon(1e-6));
+    CHECK(of_a_layer({.dp = d, .zero = Zero::weights}, 1) == Approx(3 * one).epsilon(1e-6));
+    CHECK(of_a_layer({.dp = d}, 1) == Approx(2 * one).epsilon(1e-6));  // an all-reduce is both
   }
 }
 
@@ -76,6 +79,6 @@ TEST_CASE("a micro-batch in a pipeline passes every border twice", "[oracle][tra
   // Forward the residual stream, backward its gradient, one after the other where one micro-batch is alone.
   for (const Count p : {2, 4}) {
     const double expected = 2 * static_cast<double>(p - 1) * batch * seq * width * element / rate;
-    CHECK(step(layers(4), {.pp = p}, 1) == Approx(expected).epsilon(1e-9));
+    CHECK(step(layers(4), {.pp = p}, 1) == Approx(expected).epsilon(1e-6));
   }
 }

@@ -18,7 +18,7 @@ std::string meant(std::string_view name) {
 }
 
 Count bytes(const ModelCard& card) {
-  const ComponentBytes held = held_bytes(card.arch, card.weights.value_or(dtypes::bf16));
+  const ComponentBytes held = held_bytes(card.arch, card.weights.value_or(dtypes::bf16), Owner::model);
   Count all = 0;
   for (std::size_t c = 0; c < component_count; ++c) all += held[static_cast<Component>(c)].value;
   return all;
@@ -34,7 +34,7 @@ TEST_CASE("words of a name say the format of its weights", "[meant]") {
   CHECK(meant("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8") == "qwen2.5-7b gptq-8bit");
   CHECK(meant("unsloth/Llama-3.3-70B-Instruct-bnb-4bit") == "llama-3.3-70b nf4");
   CHECK(meant("llama-3.1-8b-fp16") == "llama-3.1-8b fp16");
-  CHECK(meant("llama-3.1-8b-f16") == "llama-3.1-8b fp16");
+  CHECK(meant("llama-3.1-8b-f16") == "llama-3.1-8b gguf:f16");  // llama.cpp's word
   CHECK(meant("llama-3.1-8b-fp8") == "llama-3.1-8b fp8");
   CHECK(meant("llama-3.1-8b-int8") == "llama-3.1-8b int8");
   CHECK(meant("llama-3.1-8b-8bit") == "llama-3.1-8b int8");

@@ -124,6 +124,8 @@ TEST_CASE("a name as long as file systems take is written", "[whole_file]") {
   const std::string longest(255, 'a');
   put(folder.file(longest), "new");
   CHECK(folder.names() == std::set<std::string>{longest});
+  CHECK(test::sentence([&] { const WholeFile probe(folder.file(longest + "a")); }) ==
+        "cannot write '" + folder.file(longest + "a") + "': File name too long");
 }
 
 TEST_CASE("of several writers of one file one leaves its own, whole, and a reader sees no other", "[whole_file]") {
