@@ -14,7 +14,7 @@ namespace llmcalc {
 struct Link {
   Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so that no group can use it
   BytesPerSecond bandwidth;
-  Seconds latency;
+  Seconds latency{};
   bool reduces = false;  ///< its switches sum what ranks send, and send the sum to all of them
   Torus torus{};         ///< of the devices that it joins, or of a group's ranks; bandwidth: of all links of a device
   Count wraps = 0;       ///< side of the cubes of which a slice's axes are rings; 0: only whole axes are

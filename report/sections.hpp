@@ -8,7 +8,6 @@
 
 namespace llmcalc {
 
-
 json::Value model_json(const ModelCard& card);
 json::Value hardware_json(const HardwareCard& card);
 json::Value conventions_json(const Request& r);

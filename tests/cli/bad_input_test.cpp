@@ -383,7 +383,8 @@ TEST_CASE("a missing CUDA library is reported, and the reason why a present one 
   std::filesystem::create_directories(folder);
   const std::filesystem::path program = LLMCALC_PROGRAM;
   for (const auto& file : {program, program.parent_path() / "libllmcalc_kernels.so"})
-    std::filesystem::copy_file(file, std::filesystem::path(folder) / file.filename(), std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(file, std::filesystem::path(folder) / file.filename(),
+                               std::filesystem::copy_options::overwrite_existing);
   const auto says = [&](const std::string& sentence) {
     // The first command is the shell's way to the copy.
     const test::Ran r =

@@ -61,7 +61,8 @@ TEST_CASE("a format in a preset's name is that of its weights, unless an option 
   const json::Value given = memory("gpt-oss-20b-bf16", "--weight-precision fp8");
   CHECK(given["inputs"]["weight_precision"] == "fp8");
   for (const json::Value& r : {named, given})
-    CHECK_THAT(r["notes"].dump(), Catch::Contains("says bf16: weights count in it, unless --weight-precision is given"));
+    CHECK_THAT(r["notes"].dump(),
+               Catch::Contains("says bf16: weights count in it, unless --weight-precision is given"));
   CHECK(memory("llama-3.1-8b-q4_k_m", "")["inference_memory"]["weights_bytes"] ==
         memory("llama-3.1-8b", "--weight-precision q4_k_m")["inference_memory"]["weights_bytes"]);
   CHECK(llmcalc::test::llmcalc("memory llama-3.1-8b-gguf --infer").code == 2);

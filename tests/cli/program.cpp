@@ -96,9 +96,8 @@ void write_file(const std::string& path, const std::string& text) { std::ofstrea
 
 Ran llmcalc(const std::string& arguments, const Shell& shell) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";
-  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { " + shell.before + " '" + program() + "' " +
-                              arguments + " 2>'" + err + "' " + shell.streams + "; } " + shell.behind + " >'" + out +
-                              "'";
+  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { " + shell.before + " '" + program() + "' " + arguments +
+                              " 2>'" + err + "' " + shell.streams + "; } " + shell.behind + " >'" + out + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err), 0};
 }

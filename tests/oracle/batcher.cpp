@@ -6,7 +6,7 @@
 
 namespace llmcalc::oracle {
 
-Batcher::Batcher(const Settings& settings, std::vector<Job> jobs, std::function<Ticks(const Pass&)> length)
+Batcher::Batcher(const Settings& settings, std::vector<Arrival> jobs, std::function<Ticks(const Pass&)> length)
     : settings_(settings), jobs_(std::move(jobs)), length_(std::move(length)), outcomes_(jobs_.size()) {
   free_ = settings_.blocks;
 }

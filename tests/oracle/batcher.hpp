@@ -25,7 +25,7 @@ struct Settings {
   Count budget = 8192, sequences = 1024, threshold = 0, block = 16, blocks = 1 << 30;
   bool reserves_prompt = true;
 };
-struct Job {
+struct Arrival {
   Ticks arrival = 0;
   Count prompt = 1, output = 1;
 };
@@ -45,7 +45,7 @@ using Pass = std::vector<Scheduled>;
 
 class Batcher {
  public:
-  Batcher(const Settings& settings, std::vector<Job> jobs, std::function<Ticks(const Pass&)> length);
+  Batcher(const Settings& settings, std::vector<Arrival> jobs, std::function<Ticks(const Pass&)> length);
   /// Outcomes in the order of the jobs.
   std::vector<Outcome> run();
 
@@ -65,7 +65,7 @@ class Batcher {
   void finish(Ticks now);
 
   Settings settings_;
-  std::vector<Job> jobs_;
+  std::vector<Arrival> jobs_;
   std::function<Ticks(const Pass&)> length_;
   std::vector<Outcome> outcomes_;
   std::deque<Sequence> waiting_;

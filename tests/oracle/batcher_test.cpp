@@ -11,7 +11,7 @@ using namespace llmcalc;
 
 namespace {
 
-using oracle::Job;
+using oracle::Arrival;
 using oracle::Outcome;
 using oracle::Pass;
 using oracle::Settings;
@@ -49,7 +49,7 @@ std::vector<Outcome> served_by_engine(const Settings& s, const PassTimes& times,
 }
 
 std::vector<Outcome> served_by_oracle(const Settings& s, const PassTimes& times, const RequestTraffic& traffic) {
-  std::vector<Job> jobs;
+  std::vector<Arrival> jobs;
   for (const ServerRequest& q : traffic.requests) jobs.push_back({ticks(q.at), q.prompt, q.generate});
   return oracle::Batcher(s, jobs, [&](const Pass& p) { return times.pass(work_of(p)); }).run();
 }

@@ -106,7 +106,9 @@ TEST_CASE("what a terminal or a viewer would obey is a question mark in a printa
   CHECK(printable("\xC2\x85\xC2\x9B \xC2\xA0") == "?? \xC2\xA0");  // C1, and a space that is none
   CHECK(printable("a\u202Eb\u2066c\u2069\u200F\u061C") == "a?b?c???");
   CHECK(printable("a\u2028b\u2029c") == "a?b?c");
-  CHECK(printable("a\xFF\xC3(\xED\xA0\x80") == "a??(???");  // no UTF-8: no letter, half of one, a surrogate
+  CHECK(printable("a\xFF\xC3(\xED\xA0\x80") ==
+        "a??"
+        "(???");  // no UTF-8: no letter, half of one, a surrogate
   const std::string shown = "Gr\u00FC\u00DFe, \u65E5\u672C\u8A9E \U0001F468\u200D\U0001F469 \u2027\u202F\u2065\u206A";
   CHECK(printable(shown) == shown);
 }
