@@ -27,8 +27,8 @@ std::string published_text(std::string_view file) { return json::file_text((publ
 
 std::vector<std::string> published_run_names() {
   std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(published_folder() / "serving", error))
+  std::error_code failed;
+  for (const auto& file : std::filesystem::directory_iterator(published_folder() / "serving", failed))
     names.push_back(file.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;

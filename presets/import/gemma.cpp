@@ -71,6 +71,7 @@ Arch t5gemma(const Config& c, const Defaults& d) {
   if (!c.flag("tie_word_embeddings", true)) c.refuse("\"tie_word_embeddings\" is false; a third table is not known");
   const Config halves[] = {c.object("encoder"), c.object("decoder")};
   Arch a = gemma2(halves[0], d);
+  c.require_repeated("vocab_size", "\"vocab_size\" of \"encoder\"", a.vocabulary);
   a.tied_head = false;
   see_both_ways(a);
   if (!c.flag("is_encoder_decoder", true)) {

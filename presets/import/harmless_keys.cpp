@@ -32,7 +32,7 @@ constexpr std::array names{
           "seed onnx_safe trust_remote_code use_unsloth unsloth_fixed slow_but_exact masked_softmax_fusion "
           "reorder_and_upcast_attn kernel_config softmax_in_fp32 attention_softmax_in_fp32 residual_in_fp32 "
           "apply_query_key_layer_scaling fp32_residual_connection use_cuda_graph dense_seq_output use_xentropy "
-          "enable_lm_head_fp32 use_grouped_mm deterministic_flash_attn tie_weights_"},
+          "enable_lm_head_fp32 use_grouped_mm deterministic_flash_attn tie_weights_ reference_compile"},
     Group{"how tokens are chosen",
           "max_length min_length max_new_tokens do_sample early_stopping num_beams num_beam_groups "
           "diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty "
@@ -58,7 +58,8 @@ constexpr std::array names{
           "rotary_scaling_factor swa_rope_theta original_rope rotary_base rotary_dim rotary_pct rotary_emb_base "
           "rotary_emb_dim rotary_emb_fraction rotary_emb_interleaved rotary_emb_scale_base partial_rotary_factor "
           "use_dynamic_ntk use_logn_attn no_rope_layers no_rope_layer_interval original_max_position_embeddings "
-          "initial_context_length max_trained_positions max_window_layers alibi_bias_max"},
+          "relative_attention_max_distance position_embedding_type initial_context_length max_trained_positions "
+          "max_window_layers alibi_bias_max"},
     Group{"how experts are chosen, not how many",
           "norm_topk_prob routed_scaling_factor topk_group n_group topk_method scoring_func score_func "
           "score_function moe_renormalize use_grouped_topk moe_router_score_function moe_normalize_expert_weights "
@@ -71,7 +72,9 @@ constexpr std::array names{
           "attention_value_scale normalize_attention_scores embedding_multiplier residual_multiplier "
           "attention_multiplier lm_head_multiplier key_multiplier attention_in_multiplier attention_out_multiplier "
           "mlp_multipliers ssm_multipliers ssm_in_multiplier ssm_out_multiplier swiglu_limit swiglu_alpha "
-          "activation_situ_beta activation_situ_linear_beta norm_head lm_head use_bidirectional_attention"},
+          "activation_situ_beta activation_situ_linear_beta norm_head lm_head use_bidirectional_attention "
+          "attn_temperature_len scalable_attention "
+          "lightning_scale"},
     Group{"beside the text model",
           "image_seq_length mm_tokens_per_image vision_soft_tokens_per_image image_grid_pinpoints "
           "candidate_resolutions vision_feature_layer vision_feature_select_strategy process_image_mode "
@@ -104,6 +107,9 @@ bool lists_usual_layers(Text key, const json::Value& v) {
          });
 }
 
+/// A window that is switched off.
+bool is_no_window(Text key, const json::Value& v) { return key.starts_with("sliding_window") && v == -1; }
+
 /// Words in the place of numbers: "image_token": "<image>".
 bool is_token(Text key, const json::Value& v) { return v.is_string() && key.ends_with("_token"); }
 
@@ -117,6 +123,7 @@ Text harmless_reason(Text key, const json::Value& v) {
   for (const Group& g : ends)
     if (any_word(g.words, [&](Text end) { return key.ends_with(end); })) return g.why;
   if (lists_usual_layers(key, v)) return "layers as all families have them";
+  if (is_no_window(key, v)) return "no window";
   return is_token(key, v) ? "the tokenizer's" : "";
 }
 

@@ -63,10 +63,13 @@ TEST_CASE("the head's weight gradient has a buffer while it runs", "[memory]") {
   // Llama-3.1-405B, four layers, S = 4096 in bf16, by hand; u is a tensor of (S, h). A layer keeps input, normed input,
   // q, core's output, residual, normed residual (6 u), keys and values (2 x 2048 / 16384 u), gate, up and their product
   // (3 x 3.25 u). The head: its input, normed (2 u), logits in bf16, its buffer. All of that is cut into 8; whole are
-  // the normed input, gathered again, and its gradient, not yet summed.
-  const double u = 2.0 * 4096 * 16384, logits = 2.0 * 4096 * 128256, buffer = 2.0 * 16384 * 128256;
+  // the normed input, gathered again, and its gradient, not yet summed. Megatron-LM pads the vocabulary of 128,256 to a
+  // multiple of 128 x 8.
+  constexpr double vocabulary = 126 * 128 * 8;
+  const double u = 2.0 * 4096 * 16384, logits = 2.0 * 4096 * vocabulary, buffer = 2.0 * 16384 * vocabulary;
   const double layer = (6 + 0.25 + 3 * 3.25) * u;
-  const double numbers = 4 * (2.0 * 16384 * 16384 + 2.0 * 16384 * 2048 + 3.0 * 16384 * 53248) + 2.0 * 16384 * 128256;
+  const double numbers =
+      4 * (2.0 * 16384 * 16384 + 2.0 * 16384 * 2048 + 3.0 * 16384 * 53248) + 2.0 * 16384 * vocabulary;
   const ProcessMemory m = held_in("simumax-b200-llama3_405b_l4_tp8_pp1_dp1_mbc32_cef");
   const double states = 18 * numbers, alive = 4 * layer + 2 * u + logits + buffer;
   const double without = static_cast<double>((m.tensors + *m.loss).value);

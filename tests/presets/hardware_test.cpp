@@ -127,8 +127,9 @@ TEST_CASE("a link joins as many devices as its topology says", "[hardware]") {
 
 TEST_CASE("TPUs, Trainium and Inferentia are tori of as many devices as their links join", "[hardware]") {
   const auto sides = [](std::string_view name) {
+    const HardwareCard card = load_hardware(name);
     std::vector<Count> all;
-    for (const TorusAxis& a : load_hardware(name).cluster.levels[0].torus) all.push_back(a.ranks);
+    for (const TorusAxis& a : card.cluster.levels[0].torus) all.push_back(a.ranks);
     return all;
   };
   CHECK(sides("tpu-v3") == std::vector<Count>{32, 32});
