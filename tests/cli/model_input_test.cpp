@@ -63,8 +63,8 @@ TEST_CASE("a format in a preset's name is that of its weights, unless an option 
   for (const json::Value& r : {named, given})
     CHECK_THAT(r["notes"].dump(),
                Catch::Contains("says bf16: weights count in it, unless --weight-precision is given"));
-  CHECK(memory("llama-3.1-8b-q4_k_m", "")["inference_memory"]["weights_bytes"] ==
-        memory("llama-3.1-8b", "--weight-precision q4_k_m")["inference_memory"]["weights_bytes"]);
+  CHECK(memory("llama-3.1-8b-q4_k_m", "--infer")["inference_memory"]["weights_bytes"] ==
+        memory("llama-3.1-8b", "--infer --weight-precision q4_k_m")["inference_memory"]["weights_bytes"]);
   CHECK(llmcalc::test::llmcalc("memory llama-3.1-8b-gguf --infer").code == 2);
   CHECK(llmcalc::test::llmcalc("show gpt-oss-20b-bf16").code == 2);
 }
