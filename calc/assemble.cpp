@@ -101,7 +101,7 @@ Paths paths(const Exchange& e, const Route& route, const Layout& layout) {
   return {node, all / node, reached / k};
 }
 
-/// What ranks send each other over a level: rounds, and its bytes over those of the whole buffer. A rank of the
+/// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank of the
 /// smallest part has the most others outside of it. On a torus messages pass other ranks on their way.
 struct Scatter {
   double rounds, share;

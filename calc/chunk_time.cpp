@@ -248,7 +248,7 @@ class ChunkClock {
   bool apart_;
 };
 
-/// Adds the waits for what ZeRO-2 reduces beside the next micro-batch, of all but the last one.
+/// Adds the stalls of ZeRO-2's reductions that overlap with the next micro-batch; the last micro-batch has none.
 void wait_for_earlier(const ChunkClock& clock, Count micro_batches, ChunkSeconds& s) {
   const double m = static_cast<double>(micro_batches), share = (m - 1) / m;
   const double work = (s.forward + s.backward_input + s.backward_weight).value;

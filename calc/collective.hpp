@@ -109,7 +109,7 @@ CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, B
 std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, Count ranks,
                                                       const Torus& torus = {}) noexcept;
 
-/// Time of a collective. Precondition: collective_flaw() is none or link_too_small, and a torus is that of the ranks
+/// Time of a collective. Precondition: collective_flaw() is none or link_too_small; a torus joins exactly these ranks
 /// (joining_ranks() in calc/cluster.hpp). An unknown latency counts as 0.
 Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                         const Link& link) noexcept;

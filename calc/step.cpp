@@ -282,7 +282,8 @@ class StepClock {
     for_each_chunk(rank, [&](Count, Count i) { last = std::max(last, span(rank, i, m).last); });
     return last;
   }
-  /// What a rank waits for weights before its first forward; of ranks that begin together, if for nothing else.
+  /// Wait for gathered weights before a rank's first forward. Ranks that begin together count it only if no other input
+  /// arrives later.
   Seconds gather_wait(Count rank, const Makespan& m) const {
     if (!alone()) return first_wait(rank, m);
     Seconds first = span(rank, 0, m).first;

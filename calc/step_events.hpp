@@ -25,8 +25,8 @@ StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& l
 /// (validates_after) the next step of a rank begins with its own update's end, and the seconds are from step to step.
 ///   gather_weights    ZeRO-1 and -2: from the step's begin on, unit after unit; a unit's first forward waits for its
 ///                     own; later where not all that can be hidden is
-///   slots             as calc/slot_events.hpp has them, with what ZeRO-2 reduces beside later work without a pipeline,
-///                     and all that ZeRO-3 gathers and reduces
+///   slots             as calc/slot_events.hpp has them, with ZeRO-2's overlapped reductions (no pipeline) and all
+///                     gathers and reductions of ZeRO-3
 ///   reduce_gradients  a unit's when its last gradients are there, chunk after chunk in the order in which their last
 ///                     backwards end; or later, too; the other sums of the rank follow (no unit: -1)
 ///   offload_gradients  a unit's, when they are reduced
