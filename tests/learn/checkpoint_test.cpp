@@ -11,7 +11,7 @@
 
 #include "learn/learner.hpp"
 #include "tests/catch.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 #include "tests/sentence.hpp"
 
 using namespace llmcalc;

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "tests/catch.hpp"
-#include "tests/model/encoders.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/encoders.hpp"
+#include "tests/models/tiny.hpp"
 #include "text/error.hpp"
 
 using namespace llmcalc;

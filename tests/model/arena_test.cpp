@@ -15,7 +15,7 @@ using test::Variant;
 namespace {
 
 /// Memory that keeps books of its own.
-class Watched : public Memory {
+class Watched : public model::Memory {
  public:
   void* allocate(Bytes bytes) override {
     held += bytes.value;

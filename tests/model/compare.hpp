@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

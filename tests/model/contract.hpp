@@ -2,7 +2,7 @@
 /// Prediction and execution side by side: the same operators in the same order, the same bytes, the same FLOPs.
 
 #include "tests/catch.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
 

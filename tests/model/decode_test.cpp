@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/lab.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;

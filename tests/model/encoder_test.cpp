@@ -2,7 +2,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
-#include "tests/model/encoders.hpp"
+#include "tests/models/encoders.hpp"
 #include "text/error.hpp"
 
 using namespace llmcalc;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/forward.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

@@ -1,6 +1,6 @@
 // Modules for further tokens: their loss, and their drafts.
 
-#include "tests/model/further.hpp"
+#include "tests/models/further.hpp"
 
 #include "calc/parameters.hpp"
 #include "tests/catch.hpp"

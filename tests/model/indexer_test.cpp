@@ -6,9 +6,9 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
-#include "tests/model/deepseek_v4.hpp"
 #include "tests/model/emulated.hpp"
-#include "tests/model/sparse.hpp"
+#include "tests/models/deepseek_v4.hpp"
+#include "tests/models/sparse.hpp"
 #include "text/error.hpp"
 
 using namespace llmcalc;

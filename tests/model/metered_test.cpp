@@ -12,7 +12,7 @@
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 #include "validate/predict.hpp"
 
 using namespace llmcalc;

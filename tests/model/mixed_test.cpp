@@ -6,7 +6,7 @@
 #include "model/cpu/make.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
-#include "tests/model/kimi.hpp"
+#include "tests/models/kimi.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;

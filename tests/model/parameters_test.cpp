@@ -9,7 +9,7 @@
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;

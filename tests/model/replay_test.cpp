@@ -9,7 +9,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;

@@ -4,7 +4,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
-#include "tests/model/longcat.hpp"
+#include "tests/models/longcat.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;

@@ -1,6 +1,6 @@
 // RWKV-7: one form and the other, prompts in parts, values of the first layer, long chunks.
 
-#include "tests/model/rwkv.hpp"
+#include "tests/models/rwkv.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"

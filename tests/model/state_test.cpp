@@ -3,7 +3,7 @@
 #include "tests/catch.hpp"
 #include "tests/model/differences.hpp"
 #include "tests/model/emulated.hpp"
-#include "tests/model/hybrids.hpp"
+#include "tests/models/hybrids.hpp"
 #include "text/error.hpp"
 
 using namespace llmcalc;

@@ -5,7 +5,7 @@
 #include "model/cuda/tensor_work.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 #include "validate/metered.hpp"
 
 using namespace llmcalc;

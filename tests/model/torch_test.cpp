@@ -10,7 +10,7 @@
 #include "learn/safetensors.hpp"
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;

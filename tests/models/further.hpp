@@ -1,7 +1,7 @@
 #pragma once
 /// Small models with modules for further tokens (DeepSeek-V3).
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

@@ -1,4 +1,4 @@
-#include "tests/model/encoders.hpp"
+#include "tests/models/encoders.hpp"
 
 namespace llmcalc::test {
 

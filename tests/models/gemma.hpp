@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

@@ -1,4 +1,4 @@
-#include "tests/model/rwkv.hpp"
+#include "tests/models/rwkv.hpp"
 
 namespace llmcalc::test {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Small models with shortcut blocks, and with experts that return their input (LongCat-Flash).
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Small encoders.
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

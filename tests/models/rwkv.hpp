@@ -1,7 +1,7 @@
 #pragma once
 /// RWKV-7 in small.
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

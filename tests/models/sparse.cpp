@@ -1,4 +1,4 @@
-#include "tests/model/sparse.hpp"
+#include "tests/models/sparse.hpp"
 
 namespace llmcalc::test {
 

@@ -1,4 +1,4 @@
-#include "tests/model/hybrids.hpp"
+#include "tests/models/hybrids.hpp"
 
 namespace llmcalc::test {
 

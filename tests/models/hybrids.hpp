@@ -1,7 +1,7 @@
 #pragma once
 /// Small models whose layers differ, and recurrences of every kind.
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

@@ -1,6 +1,6 @@
-#include "tests/model/kimi.hpp"
+#include "tests/models/kimi.hpp"
 
-#include "tests/model/hybrids.hpp"
+#include "tests/models/hybrids.hpp"
 
 namespace llmcalc::test {
 namespace {

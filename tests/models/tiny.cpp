@@ -1,16 +1,16 @@
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 #include "model/random.hpp"
-#include "tests/model/deepseek_v4.hpp"
-#include "tests/model/encoders.hpp"
-#include "tests/model/further.hpp"
-#include "tests/model/gemma.hpp"
-#include "tests/model/hybrids.hpp"
-#include "tests/model/kimi.hpp"
-#include "tests/model/longcat.hpp"
-#include "tests/model/repeats.hpp"
-#include "tests/model/rwkv.hpp"
-#include "tests/model/sparse.hpp"
+#include "tests/models/deepseek_v4.hpp"
+#include "tests/models/encoders.hpp"
+#include "tests/models/further.hpp"
+#include "tests/models/gemma.hpp"
+#include "tests/models/hybrids.hpp"
+#include "tests/models/kimi.hpp"
+#include "tests/models/longcat.hpp"
+#include "tests/models/repeats.hpp"
+#include "tests/models/rwkv.hpp"
+#include "tests/models/sparse.hpp"
 
 namespace llmcalc::test {
 

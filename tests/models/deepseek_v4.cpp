@@ -1,4 +1,4 @@
-#include "tests/model/deepseek_v4.hpp"
+#include "tests/models/deepseek_v4.hpp"
 
 namespace llmcalc::test {
 

@@ -1,4 +1,4 @@
-#include "tests/model/gemma.hpp"
+#include "tests/models/gemma.hpp"
 
 namespace llmcalc::test {
 

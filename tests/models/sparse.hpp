@@ -1,7 +1,7 @@
 #pragma once
 /// Small models whose attention reads keys that an indexer chooses.
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

@@ -1,4 +1,4 @@
-#include "tests/model/repeats.hpp"
+#include "tests/models/repeats.hpp"
 
 namespace llmcalc::test {
 namespace {

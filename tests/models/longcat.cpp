@@ -1,4 +1,4 @@
-#include "tests/model/longcat.hpp"
+#include "tests/models/longcat.hpp"
 
 namespace llmcalc::test {
 namespace {

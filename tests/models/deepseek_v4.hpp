@@ -1,7 +1,7 @@
 #pragma once
 /// Small models of DeepSeek-V4's parts: several residual streams, compressed attention.
 
-#include "tests/model/tiny.hpp"
+#include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 

@@ -1,4 +1,4 @@
-#include "tests/model/further.hpp"
+#include "tests/models/further.hpp"
 
 namespace llmcalc::test {
 
