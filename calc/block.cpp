@@ -14,7 +14,6 @@ namespace llmcalc {
 namespace {
 
 constexpr Component attn = Component::attention;
-constexpr Component mlp = Component::mlp;
 
 /// One qk-norm over `heads` heads: a row per head, its weights shared or of its own, or a row of all heads.
 Norm qk_norm_shape(const Mixer& a, Count tokens, Count heads) {
@@ -250,7 +249,7 @@ TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x,
   const TensorId own = b.norm("mlp.expert_norm", residual, t);
   const TensorId z = b.norm("mlp.combined_norm", experts(b, own, b.arch().moe.router_scales ? residual : own), t);
   const TensorId y = b.norm("mlp.dense_norm", dense_mlp(b, x, kind.mlp_width), t);
-  return b.pointwise("mlp.sum", mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
+  return b.pointwise("mlp.sum", Component::mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
 }
 
 /// The MLP's part of a layer: `x` is its input, and `residual` that without the norm.
@@ -312,9 +311,9 @@ TensorId parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const TensorId x = mixed(b, kind, n);
   const TensorId y = mlp_part(b, kind, m, block_input);
   b.dropout("attn.dropout", attn, x, b.tokens());
-  b.dropout("mlp.dropout", mlp, y, b.tokens());
-  const TensorId sum = b.pointwise("block.sum", mlp, PointwiseKind::add, Split::partial, x, y, a.hidden);
-  return b.pointwise("block.add", mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
+  b.dropout("mlp.dropout", Component::mlp, y, b.tokens());
+  const TensorId sum = b.pointwise("block.sum", Component::mlp, PointwiseKind::add, Split::partial, x, y, a.hidden);
+  return b.pointwise("block.add", Component::mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
 }
 
 /// Two halves of attention and dense MLP, whose operators have the same names; the experts begin beside the first MLP,
@@ -324,12 +323,12 @@ TensorId shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   TensorId x = block_input, routed = no_tensor;
   for (const bool first : {true, false}) {
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
-    x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) {
+    x = sub_layer(b, mlp_names, Component::mlp, x, [&](TensorId in) {
       if (first) routed = experts(b, in, in);
       return dense_mlp(b, in, a.mlp_width);
     });
   }
-  return b.pointwise("block.shortcut_add", mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
+  return b.pointwise("block.shortcut_add", Component::mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
 }
 
 /// A serial layer of the first of several residual streams, with a low rank beside attention; its input of its own goes
@@ -342,8 +341,8 @@ TensorId alternating_block(SegmentBuilder& b, const LayerKind& kind) {
     return mixed(b, kind, in);
   });
   if (beside != no_tensor)
-    x = b.pointwise("laurel.sum", mlp, PointwiseKind::add, Split::tokens, x, beside, b.arch().hidden);
-  x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
+    x = b.pointwise("laurel.sum", Component::mlp, PointwiseKind::add, Split::tokens, x, beside, b.arch().hidden);
+  x = sub_layer(b, mlp_names, Component::mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
   const TensorId corrected = corrected_streams(b, predicted, x);
   shared_with_streams(b, corrected, per_layer_input(b, first_stream(b, corrected)));
   return corrected;
@@ -357,7 +356,8 @@ TensorId serial_block(SegmentBuilder& b, const LayerKind& kind) {
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
   if (b.mixer().cross_attention)
     x = sub_layer(b, cross_names, attn, x, [&](TensorId in) { return cross_attention(b, in); });
-  if (kind.has_mlp()) x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
+  if (kind.has_mlp())
+    x = sub_layer(b, mlp_names, Component::mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
   if (a.per_layer.width > 0) x = add_per_layer_input(b, x);
   if (a.output_scale)
     b.in_place("block.scale", Component::norm,

@@ -9,8 +9,6 @@ namespace llmcalc {
 namespace {
 
 using Algorithm = CollectiveAlgorithm;
-using Op = CollectiveOp;
-using Schedule = CollectiveSchedule;
 
 constexpr std::array broadcast_algorithms{Algorithm::pipelined, Algorithm::tree, Algorithm::scatter_allgather,
                                           Algorithm::naive};
@@ -31,7 +29,7 @@ Ratio lowest(Count numerator, Count denominator) {
 }
 
 /// Broadcast, and reduce as its mirror image: the same messages, backwards.
-Schedule rooted(Algorithm algorithm, Count n) {
+CollectiveSchedule rooted(Algorithm algorithm, Count n) {
   switch (algorithm) {
     case Algorithm::tree:
       return {levels(n), {levels(n), 1}};
@@ -47,7 +45,7 @@ Schedule rooted(Algorithm algorithm, Count n) {
 /// All-reduce: twice a reduce-scatter (ring, recursive), or a reduction and a broadcast (tree, naive). A switch takes M
 /// from each rank while it gives M to each: both ways of a link at once, one message up and one down. (NVLink SHARP
 /// asks for its sums slice by slice and sends each once more, M/n besides, which is left out.)
-Schedule all_reduce(Algorithm algorithm, Count n) {
+CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
   switch (algorithm) {
     case Algorithm::ring:
       return {2 * (n - 1), lowest(2 * (n - 1), n)};
@@ -64,45 +62,45 @@ Schedule all_reduce(Algorithm algorithm, Count n) {
   }
 }
 
-Schedule valid_schedule(Op op, Algorithm algorithm, Count n) {
+CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n) {
   const Ratio share = lowest(n - 1, n);  // of M: the other ranks' parts
   const bool logarithmic = algorithm == Algorithm::recursive || algorithm == Algorithm::tree;
   switch (op) {
-    case Op::broadcast:
-    case Op::reduce:
+    case CollectiveOp::broadcast:
+    case CollectiveOp::reduce:
       return rooted(algorithm, n);
-    case Op::all_reduce:
+    case CollectiveOp::all_reduce:
       return all_reduce(algorithm, n);
-    case Op::gather:
-    case Op::all_gather:
-    case Op::reduce_scatter:
+    case CollectiveOp::gather:
+    case CollectiveOp::all_gather:
+    case CollectiveOp::reduce_scatter:
       if (algorithm == Algorithm::in_network) return {1, share};  // the other ranks' parts, as ever: in one message
       return {logarithmic ? levels(n) : n - 1, share};
-    case Op::all_to_all:
+    case CollectiveOp::all_to_all:
       if (algorithm == Algorithm::bruck) return {levels(n), lowest(levels(n), 2)};
       return {n - 1, share};
-    case Op::p2p:
+    case CollectiveOp::p2p:
       break;
   }
   return {1, {1, 1}};
 }
 
 /// Over the links of a torus, all axes and both directions at once.
-Schedule on_torus(Op op, Count n, const Torus& torus) {
+CollectiveSchedule on_torus(CollectiveOp op, Count n, const Torus& torus) {
   const Count steps = farthest(torus);
   switch (op) {
-    case Op::all_reduce:
+    case CollectiveOp::all_reduce:
       return {2 * steps, lowest(2 * (n - 1), n)};
-    case Op::all_to_all:
+    case CollectiveOp::all_to_all:
       return {steps, all_to_all_load(torus)};
-    case Op::p2p:
+    case CollectiveOp::p2p:
       return {1, rank_links(torus)};
-    case Op::gather:
-    case Op::all_gather:
-    case Op::reduce_scatter:
+    case CollectiveOp::gather:
+    case CollectiveOp::all_gather:
+    case CollectiveOp::reduce_scatter:
       return {steps, lowest(n - 1, n)};
-    case Op::broadcast:
-    case Op::reduce:
+    case CollectiveOp::broadcast:
+    case CollectiveOp::reduce:
       break;
   }
   return {steps, {1, 1}};
@@ -112,20 +110,20 @@ Schedule on_torus(Op op, Count n, const Torus& torus) {
 
 std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept {
   switch (op) {
-    case Op::broadcast:
+    case CollectiveOp::broadcast:
       return broadcast_algorithms;
-    case Op::gather:
+    case CollectiveOp::gather:
       return gather_algorithms;
-    case Op::reduce:
+    case CollectiveOp::reduce:
       return reduce_algorithms;
-    case Op::all_gather:
-    case Op::reduce_scatter:
+    case CollectiveOp::all_gather:
+    case CollectiveOp::reduce_scatter:
       return ring_algorithms;
-    case Op::all_reduce:
+    case CollectiveOp::all_reduce:
       return all_reduce_algorithms;
-    case Op::all_to_all:
+    case CollectiveOp::all_to_all:
       return all_to_all_algorithms;
-    case Op::p2p:
+    case CollectiveOp::p2p:
       break;
   }
   return p2p_algorithms;
@@ -199,16 +197,16 @@ ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, B
 Ratio bus_factor(CollectiveOp op, Count ranks) noexcept {
   if (ranks <= 1) return {};
   switch (op) {
-    case Op::all_reduce:
+    case CollectiveOp::all_reduce:
       return lowest(2 * (ranks - 1), ranks);
-    case Op::all_gather:
-    case Op::reduce_scatter:
-    case Op::all_to_all:
-    case Op::gather:
+    case CollectiveOp::all_gather:
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::all_to_all:
+    case CollectiveOp::gather:
       return lowest(ranks - 1, ranks);
-    case Op::broadcast:
-    case Op::reduce:
-    case Op::p2p:
+    case CollectiveOp::broadcast:
+    case CollectiveOp::reduce:
+    case CollectiveOp::p2p:
       break;
   }
   return {1, 1};
@@ -220,10 +218,10 @@ BytesPerSecond bus_bandwidth(CollectiveOp op, Bytes m, Count ranks, Seconds meas
 
 Seconds hierarchical_all_reduce_time(Bytes m, Count per_node, Count nodes, const Link& link,
                                      const Link& network) noexcept {
-  const Seconds inside = collective_time(Op::reduce_scatter, Algorithm::ring, m, per_node, link) +
-                         collective_time(Op::all_gather, Algorithm::ring, m, per_node, link);
+  const Seconds inside = collective_time(CollectiveOp::reduce_scatter, Algorithm::ring, m, per_node, link) +
+                         collective_time(CollectiveOp::all_gather, Algorithm::ring, m, per_node, link);
   if (nodes <= 1) return inside;
-  const Schedule between = all_reduce(Algorithm::ring, nodes);
+  const CollectiveSchedule between = all_reduce(Algorithm::ring, nodes);
   const double share = between.load.value() / static_cast<double>(per_node);
   return inside + static_cast<double>(between.rounds) * network.latency + share * (m / network.bandwidth);
 }

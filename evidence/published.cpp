@@ -10,10 +10,10 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::string_view folder_name = "measurements";
+constexpr std::string_view measurements_folder = "measurements";
 
 std::filesystem::path published_folder() {
-  if (const auto folder = installed(folder_name)) return *folder;
+  if (const auto folder = installed(measurements_folder)) return *folder;
   throw InputError(
       "the published measurements are missing: there is no folder 'measurements' next to the program; copy it there "
       "from the build folder or the release, or give a file of measurements");
@@ -21,7 +21,7 @@ std::filesystem::path published_folder() {
 
 }  // namespace
 
-bool has_published() { return installed(folder_name).has_value(); }
+bool has_published() { return installed(measurements_folder).has_value(); }
 
 std::string published_text(std::string_view file) { return json::file_text((published_folder() / file).string()); }
 

@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-constexpr double gib = 0x1p30;
+constexpr double bytes_per_gib = 0x1p30;
 
 bool is_beyond(double bytes, double memory) { return bytes > most_of_memory * memory; }
 
@@ -21,7 +21,7 @@ std::string weights_beyond_memory(const InferenceCase& c) {
   if (!is_beyond(weights, memory)) return "";
   return fmt::format(
       "weights of {:.4g} GiB on each device do not fit into its {:.4g} GiB: where the rest lies is not stated",
-      weights / gib, memory / gib);
+      weights / bytes_per_gib, memory / bytes_per_gib);
 }
 
 std::string states_beyond_memory(const TrainingCase& c) {
@@ -31,7 +31,7 @@ std::string states_beyond_memory(const TrainingCase& c) {
   const auto memory = static_cast<double>(c.cluster().device.memory.value);
   if (!is_beyond(states, memory)) return "";
   return fmt::format("devices that hold weights, gradients and optimizer states, {:.4g} GiB on each: they have {:.4g}",
-                     states / gib, memory / gib);
+                     states / bytes_per_gib, memory / bytes_per_gib);
 }
 
 }  // namespace llmcalc

@@ -67,8 +67,8 @@ Times times(CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, 
   return t;
 }
 
-void add(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l,
-         const std::optional<Times>& t) {
+void add_row(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l,
+             const std::optional<Times>& t) {
   const auto schedule = collective_schedule(o, a, q.ranks, l.torus);
   if (!schedule) return;
   const ByteFraction volume = collective_volume(o, a, q.bytes, q.ranks, l.torus);
@@ -103,7 +103,7 @@ Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l,
     const CollectiveFlaw flaw = timed(l) ? collective_flaw(o, a, q.bytes, q.ranks, l) : CollectiveFlaw::none;
     if (flaw != CollectiveFlaw::none)
       throw InputError(fmt::format("{} over {} ranks: {}", name(o), q.ranks, reason(flaw)));
-    add(g, o, a, q, l, timed(l) ? std::optional(times(o, a, q, l, reached)) : std::nullopt);
+    add_row(g, o, a, q, l, timed(l) ? std::optional(times(o, a, q, l, reached)) : std::nullopt);
   }
   return g;
 }

@@ -253,19 +253,19 @@ void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
 }
 
 /// What a report is asked for, by its command: the verdict of a comparison.
-struct Answer {
+struct VerdictPart {
   std::string_view path, less, more;
 };
-constexpr std::array answers{
-    Answer{"step.time_s", "less time per step", "more time per step"},
-    Answer{"decode.time_per_token_s", "less time per token", "more time per token"},
-    Answer{"end_to_end.ttft_s", "less time to the first token", "more time to the first token"},
-    Answer{"memory.peak_bytes", "less memory", "more memory"}};
+constexpr std::array verdict_parts{
+    VerdictPart{"step.time_s", "less time per step", "more time per step"},
+    VerdictPart{"decode.time_per_token_s", "less time per token", "more time per token"},
+    VerdictPart{"end_to_end.ttft_s", "less time to the first token", "more time to the first token"},
+    VerdictPart{"memory.peak_bytes", "less memory", "more memory"}};
 
 /// "b.json: 24.0 % less time per token, 4.3 % less time to the first token"; empty: none of them differs.
 std::string verdict_of(const Side& a, const Side& b) {
   std::string text;
-  for (const Answer& of : answers) {
+  for (const VerdictPart& of : verdict_parts) {
     const auto x = number_at(a.report, of.path), y = number_at(b.report, of.path);
     if (!x || !y || *x == 0 || *x == *y) continue;
     text += fmt::format("{}{:.1f} % {}", text.empty() ? b.name + ": " : ", ", 100 * std::abs(*y / *x - 1),

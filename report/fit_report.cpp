@@ -114,8 +114,8 @@ const FitRow* smallest_missing(const std::vector<ModelFit>& models) {
 
 std::string missing_text(const Request& like, const FitRow& row) {
   if (row.fits) return fmt::format("{} in {} reaches {} tokens/s", row.model, format_text(row), rate_text(row.speed));
-  return fmt::format("{} in {} needs {}, and there are {}", row.model, format_text(row),
-                     human_text(Quantity(row.peak.value), Unit::bytes), room_of(like));
+  return fmt::format("{} in {} needs {}, and there are {}", row.model, format_text(row), bytes_text(row.peak),
+                     room_of(like));
 }
 
 std::string row_sentence(const FitRow& row) {

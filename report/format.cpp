@@ -61,7 +61,7 @@ double as_double(const Quantity& q) {
   return 0;
 }
 
-std::string count_text(double v, std::string_view what) {
+std::string counted_kind(double v, std::string_view what) {
   if (v < 1000) return fmt::format("{} {}", rounded(v), what);
   return fmt::format("{} {}", scaled(v, counts), what);
 }
@@ -107,9 +107,9 @@ std::string human_text(const Quantity& q, Unit unit) {
     case Unit::none:
       return plain_text(q);
     case Unit::parameters:
-      return count_text(v, "parameters");
+      return counted_kind(v, "parameters");
     case Unit::tokens:
-      return std::holds_alternative<Count>(q) && v < 1e6 ? exact_text(q) + " tokens" : count_text(v, "tokens");
+      return std::holds_alternative<Count>(q) && v < 1e6 ? exact_text(q) + " tokens" : counted_kind(v, "tokens");
     case Unit::sequences:
       return exact_text(q) + (v == 1 ? " sequence" : " sequences");
     case Unit::bytes:
@@ -140,6 +140,7 @@ std::string human_text(const Quantity& q, Unit unit) {
   }
   return exact_text(q);
 }
+std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
 
 std::string short_text(const Quantity& value, Unit unit) {
   const std::string human = human_text(value, unit);

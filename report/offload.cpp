@@ -133,7 +133,7 @@ Bytes most_on_host(const Request& r) {
 std::string host_memory_note(const Request& r, Bytes per_gpu) {
   const Cluster& c = r.hardware->cluster;
   if (per_gpu == Bytes() || c.device.host.capacity > Bytes()) return "";
-  const auto text = [](Bytes b) { return human_text(Quantity(b.value), Unit::bytes); };
+  const auto text = [](Bytes b) { return bytes_text(b); };
   const Count gpus = c.levels.empty() ? 1 : std::min(c.levels[0].ranks, devices(r.layout));
   const std::string of_node = gpus > 1 ? fmt::format(", {} in a node of {}", text(gpus * per_gpu), gpus) : "";
   return fmt::format(

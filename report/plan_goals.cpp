@@ -21,8 +21,6 @@ namespace llmcalc {
 namespace {
 
 std::string seconds_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
-std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
-
 /// A plan's evaluation, its times and what follows from them multiplied by the measured scale.
 Evaluated evaluated(const Request& r, const Space& space, const Candidate& c) {
   Evaluated e = evaluate(space, c);

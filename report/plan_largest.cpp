@@ -72,8 +72,7 @@ std::string why_not_largest(const Space& space, const LargestQuestion& q, const 
     const GrownTerm most = most_grown(at, here, there);
     return fmt::format("no plan fits; the best of {} lacks {}: {} +{}", grouped_digits(fmt::format("{}", largest)),
                        human_text(Quantity((there.found.peak - usable(beyond)).value), Unit::bytes),
-                       memory_term_names[static_cast<std::size_t>(most.term)],
-                       human_text(Quantity(most.by.value), Unit::bytes));
+                       memory_term_names[static_cast<std::size_t>(most.term)], bytes_text(most.by));
   } catch (const Overflow&) {
     return "no plan fits: more than can be counted";
   }

@@ -78,7 +78,7 @@ Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all
                       human_text(Quantity(model_utilization(p.estimate, t, p.request.plan, p.request.layout,
                                                             r.hardware->cluster.device)),
                                  Unit::ratio),
-                      human_text(Quantity(p.estimate.memory.peak.value), Unit::bytes)});
+                      bytes_text(p.estimate.memory.peak)});
     if (p.process) g.rows.back().push_back(human_text(Quantity(needed(p.process->fullest()).value), Unit::bytes));
     if (space.gpus.size() > 1) g.rows.back().push_back(fmt::format("{}", all[i].candidate.gpus));
     g.json.push_back(plan_json(p, reason(p, *best, i), command_of(r, all[i].candidate)));
@@ -88,13 +88,12 @@ Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all
 }
 
 std::string grown_text(const GrownTerm& t) {
-  return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)],
-                     human_text(Quantity(t.by.value), Unit::bytes));
+  return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)], bytes_text(t.by));
 }
 
 /// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB"; of a host "its host lacks 1.2 GiB".
 std::string too_large_text(const Neighbour& n) {
-  const std::string over = human_text(Quantity(n.over.value), Unit::bytes);
+  const std::string over = bytes_text(n.over);
   if (n.on_host) return fmt::format("its host lacks {}", over);
   return n.plan.found.candidate.pp == 1 ? "does not fit by " + over
                                         : fmt::format("stage {} lacks {}", n.plan.fullest + 1, over);
@@ -111,7 +110,7 @@ std::string why_lost(const Neighbour& n) {
       return fmt::format("{} slower: {} +{}", human_text(Quantity(n.slower.value), Unit::seconds),
                          part_label(n.part.part), human_text(Quantity(n.part.by.value), Unit::seconds));
     case Verdict::larger:
-      return fmt::format("needs {} more: {}", human_text(Quantity(n.over.value), Unit::bytes), grown_text(n.term));
+      return fmt::format("needs {} more: {}", bytes_text(n.over), grown_text(n.term));
     case Verdict::no_worse:
       return "no worse";
   }
@@ -222,16 +221,14 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
                                                          r.hardware->cluster.device)),
                               Unit::ratio),
                    human_text(Quantity(tokens_per_second(p.estimate, t)), Unit::tokens_per_second))},
-      {"fits", fmt::format("{} of {} per GPU", human_text(Quantity(f.peak.value), Unit::bytes),
-                           human_text(Quantity(r.hardware->cluster.device.memory.value), Unit::bytes))}};
+      {"fits", fmt::format("{} of {} per GPU", bytes_text(f.peak), bytes_text(r.hardware->cluster.device.memory))}};
   if (p.process)
     report.verdict.push_back({"process",
                               fmt::format("{}{} under {}", process_text(*p.process), of_memory(p), p.process->software),
                               !process_fits(p)});
   if (const Bytes host = p.estimate.host; host != Bytes())
     report.verdict.push_back(
-        {"on the host", fmt::format("{} per GPU: {}", human_text(Quantity(host.value), Unit::bytes),
-                                    offload_text(p.request.plan.offload))});
+        {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request.plan.offload))});
   if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
   report.verdict.push_back({"type", command_of(r, f.candidate)});
   note_room(report, p);

@@ -26,7 +26,7 @@ std::vector<scaling::Fit> chosen(const std::string& name) {
   throw InputError(fmt::format("--fit: expected {}, got {}", one_of(known), in_quotes(name)));
 }
 
-void add(Grid& g, const scaling::Fit& f, const scaling::Optimum& o) {
+void add_fit(Grid& g, const scaling::Fit& f, const scaling::Optimum& o) {
   g.rows.push_back({std::string(scaling::name(f)), short_text(o.params, Unit::parameters),
                     short_text(o.tokens, Unit::tokens), fmt::format("{:.1f}", o.tokens_per_parameter()),
                     fmt::format("{:.3g}", o.compute), o.loss ? fmt::format("{:.4f}", *o.loss) : "-"});
@@ -55,7 +55,7 @@ Report scaling_report(const ScalingQuestion& q) {
          .columns = {"fit", "parameters", "tokens", "tokens/param", "FLOPs", "loss"},
          .rows = {}};
   for (const scaling::Fit& f : chosen(q.fit)) {
-    add(g, f, optimum(f, q));
+    add_fit(g, f, optimum(f, q));
     report.notes.push_back(fmt::format("{}: {}", scaling::name(f), scaling::source(f)));
   }
   report.grids.push_back(std::move(g));

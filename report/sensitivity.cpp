@@ -26,11 +26,12 @@ void hurry_links(Cluster& c) {
   for (Seconds* s : {&links.start, &links.round_inside, &links.round_between}) *s = (1 / better) * *s;
 }
 
-/// Changes of a time. `reached`: the request with its device at what it reaches under the software; `seconds`: the
+/// TimeChanges of a time. `reached`: the request with its device at what it reaches under the software; `seconds`: the
 /// estimate on a cluster.
-class Changes {
+class TimeChanges {
  public:
-  Changes(Section s, const Request& r, Request (*reached)(Request), Seconds (*seconds)(const Request&, const Cluster&))
+  TimeChanges(Section s, const Request& r, Request (*reached)(Request),
+              Seconds (*seconds)(const Request&, const Cluster&))
       : s_(std::move(s)), r_(r), reached_(reached), seconds_(seconds), now_(seconds(r, r.hardware->cluster)) {}
 
   Section all() {
@@ -85,13 +86,13 @@ Section sensitivity_section(const Request& r) {
   if (!r.software) return s;
   Request same_plan = r;  // its spread of layers, too, which other hardware might change
   same_plan.layout = with_stated_layers(r);
-  return Changes(std::move(s), same_plan, for_training, seconds_of_step).all();
+  return TimeChanges(std::move(s), same_plan, for_training, seconds_of_step).all();
 }
 
 Section decode_sensitivity_section(const Request& r) {
   Section s{"decode_sensitivity", "a tenth more of it changes the time per token by", {}};
   if (!r.engine) return s;
-  return Changes(std::move(s), r, for_inference, seconds_of_token).all();
+  return TimeChanges(std::move(s), r, for_inference, seconds_of_token).all();
 }
 
 }  // namespace llmcalc

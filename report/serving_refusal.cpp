@@ -57,7 +57,7 @@ std::vector<std::string> what_helps(const Request& r) {
   return all;
 }
 
-std::string bytes_of(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
+std::string bytes_of(Bytes b) { return bytes_text(b); }
 
 std::string why_no_room(const Request& r, const ServingEngine& e) {
   const EngineMemory& m = e.memory;

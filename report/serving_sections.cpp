@@ -90,7 +90,7 @@ void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens
   }
   if (m.states > 0)
     s.add("states", "  states", m.states, Unit::none,
-          fmt::format("of {}, whatever a sequence's length", human_text(Quantity(m.state.value), Unit::bytes)));
+          fmt::format("of {}, whatever a sequence's length", bytes_text(m.state)));
   if (e.longest == 0) return;
   if (e.longest < any_length) s.add("longest_sequence", "  longest sequence", e.longest, Unit::tokens);
   if (tokens == 0 && has_lengths_of_its_own(r)) return;

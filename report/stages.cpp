@@ -44,8 +44,6 @@ json::Value stage_json(const Request& r, const Stage& s) {
   return v;
 }
 
-std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
-
 }  // namespace
 
 const Stage& Stages::fullest() const {

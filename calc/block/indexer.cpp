@@ -5,8 +5,6 @@
 namespace llmcalc {
 namespace {
 
-constexpr Component attn = Component::attention;
-
 /// Queries, the key and, of a lightning indexer, the heads' weights.
 struct Indexed {
   TensorId q, k, weights = no_tensor;
@@ -19,25 +17,25 @@ constexpr PoolNames pool_names{"attn.index_keys", "attn.index_gate", "attn.index
 TensorId lightning_key(SegmentBuilder& b, TensorId x) {
   const Count width = b.mixer().indexer.width;
   if (b.mixer().compressed.ratio > 0) return pooled_keys(b, pool_names, x, width, true);
-  const TensorId k = b.detached("attn.index_k", attn, x, b.arch().hidden, width);
-  const Norm norm{.rows = b.tokens(), .width = width, .weights = mul(2, width), .centred = true};
-  return b.add("attn.index_k_norm", attn, norm, Split::inside, k);
+  const TensorId k = b.detached("attn.index_k", Component::attention, x, b.arch().hidden, width);
+  const Norm layer_norm{.rows = b.tokens(), .width = width, .weights = mul(2, width), .centred = true};
+  return b.add("attn.index_k_norm", Component::attention, layer_norm, Split::inside, k);
 }
 
 Indexed lightning(SegmentBuilder& b, TensorId x, TensorId low) {
   const Mixer& m = b.mixer();
   const Indexer& i = m.indexer;
-  const TensorId q = b.detached("attn.index_q", attn, low, m.latent.q_rank, mul(i.heads, i.width));
-  return {q, lightning_key(b, x), b.detached("attn.index_weights", attn, x, b.arch().hidden, i.heads)};
+  const TensorId q = b.detached("attn.index_q", Component::attention, low, m.latent.q_rank, mul(i.heads, i.width));
+  return {q, lightning_key(b, x), b.detached("attn.index_weights", Component::attention, x, b.arch().hidden, i.heads)};
 }
 
 Indexed blocks(SegmentBuilder& b, TensorId x) {
   const Indexer& i = b.mixer().indexer;
   const Count d = b.arch().hidden, t = b.tokens();
-  const TensorId q = b.detached("attn.index_q", attn, x, d, mul(i.heads, i.width));
-  const TensorId k = b.detached("attn.index_k", attn, x, d, i.width);
-  return {b.add("attn.index_q_norm", attn, Norm{mul(t, i.heads), i.width, i.width}, Split::inside, q),
-          b.add("attn.index_k_norm", attn, Norm{t, i.width, i.width}, Split::inside, k)};
+  const TensorId q = b.detached("attn.index_q", Component::attention, x, d, mul(i.heads, i.width));
+  const TensorId k = b.detached("attn.index_k", Component::attention, x, d, i.width);
+  return {b.add("attn.index_q_norm", Component::attention, Norm{mul(t, i.heads), i.width, i.width}, Split::inside, q),
+          b.add("attn.index_k_norm", Component::attention, Norm{t, i.width, i.width}, Split::inside, k)};
 }
 
 }  // namespace
@@ -51,8 +49,9 @@ TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low) {
   const bool pools = m.compressed.ratio > 0;  // then the key is rotated already
   const Count rotated = mul(i.heads + (pools ? 0 : 1), is_lightning ? m.latent.rope_dim : i.width);
   if (b.arch().position == Position::rope)
-    b.in_place("attn.index_rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = rotated},
-               Split::inside, in.q, pools ? no_tensor : in.k);
+    b.in_place("attn.index_rope", Component::attention,
+               {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = rotated}, Split::inside, in.q,
+               pools ? no_tensor : in.k);
   const Step& s = b.step();
   const IndexScores scores{.sequences = s.sequences,
                            .heads = i.heads,
@@ -61,7 +60,8 @@ TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low) {
                            .width = i.width,
                            .selection = i.selection(),
                            .pooled = m.compressed.ratio};
-  const TensorId chosen = b.add("attn.index_scores", attn, scores, Split::inside, {in.q, in.k, in.weights});
+  const TensorId chosen =
+      b.add("attn.index_scores", Component::attention, scores, Split::inside, {in.q, in.k, in.weights});
   if (b.arch().shares_choices()) b.hand_on(chosen);
   return chosen;
 }

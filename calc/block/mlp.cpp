@@ -3,14 +3,12 @@
 namespace llmcalc {
 namespace {
 
-constexpr Component mlp = Component::mlp;
-
 /// One MLP's component and its operators' names: dense, routed experts, shared experts.
 struct MlpNames {
   Component component;
   std::string_view gate, up, act, mul, down;
 };
-constexpr MlpNames dense_names{mlp, "mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
+constexpr MlpNames dense_names{Component::mlp, "mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
 constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expert_up",
                                 "mlp.expert_act",   "mlp.expert_mul",  "mlp.expert_down"};
 constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
@@ -26,7 +24,7 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
     matrix.out = to;
     return b.matrix(name, names.component, matrix, split, in);
   };
-  const bool is_dense = names.component == mlp;
+  const bool is_dense = names.component == Component::mlp;
   const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
     const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
     return b.add(name, names.component, p, Split::width, {in, other});
@@ -46,7 +44,8 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
       h = element(names.mul, PointwiseKind::multiply, act, up, 0);
     }
   }
-  if (is_dense && a.sub_norms) h = b.add("mlp.sub_norm", mlp, Norm{matrix.rows, width, width}, Split::width, h);
+  if (is_dense && a.sub_norms)
+    h = b.add("mlp.sub_norm", Component::mlp, Norm{matrix.rows, width, width}, Split::width, h);
   matrix.bias = matrix.bias || (is_dense && a.mlp_out_bias);
   return project(names.down, Split::row, h, width, outer);
 }
@@ -58,7 +57,7 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, mul(m.shared_experts, m.shared_width));
   if (!m.shared_gate) return y;
   const TensorId g = b.linear("mlp.shared_weight", Component::router, Split::inside, x, a.hidden, 1, false);
-  return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
+  return b.pointwise("mlp.shared_scale", Component::mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
 /// Logits of the router, which may have a norm of its own.
@@ -83,26 +82,26 @@ TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
                         .width = m.choices(),
                         .top_k = m.top_k,
                         .weights = m.router_scales ? m.experts : 0};
-  const TensorId gates = b.add("mlp.route", mlp, route, Split::inside, router(b, routed_by));
+  const TensorId gates = b.add("mlp.route", Component::mlp, route, Split::inside, router(b, routed_by));
   TensorId own = x;
-  if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
-  if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
-  const TensorId sent = b.add("mlp.dispatch", mlp,
+  if (narrow) own = b.linear("mlp.latent_down", Component::mlp, Split::inside, x, a.hidden, wide, false);
+  if (m.latent_norm) own = b.add("mlp.latent_norm", Component::mlp, Norm{t, wide, wide}, Split::inside, own);
+  const TensorId sent = b.add("mlp.dispatch", Component::mlp,
                               Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = each},
                               Split::inside, own);
   const TensorId out =
       feed_forward(b, expert_names, sent,
                    {.rows = routed, .in = wide, .groups = m.experts, .top_k = each, .bias = m.expert_bias}, m.width);
-  TensorId y =
-      b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = each},
-            Split::partial, {out, gates});
-  if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
+  TensorId y = b.add("mlp.combine", Component::mlp,
+                     Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = each}, Split::partial,
+                     {out, gates});
+  if (narrow) y = b.linear("mlp.latent_up", Component::mlp, Split::partial, y, wide, a.hidden, false);
   if (m.zero_experts > 0)
-    y = b.add("mlp.zero_add", mlp, Pointwise{.kind = PointwiseKind::add_own, .rows = t, .width = a.hidden},
+    y = b.add("mlp.zero_add", Component::mlp, Pointwise{.kind = PointwiseKind::add_own, .rows = t, .width = a.hidden},
               Split::partial, {y, x, gates});
   if (m.shared_experts > 0) {
     const TensorId shared = shared_experts(b, x);
-    y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
+    y = b.pointwise("mlp.shared_add", Component::mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
   }
   return y;
 }
@@ -111,11 +110,11 @@ TensorId dense_mlp(SegmentBuilder& b, TensorId x, Count width) {
   const Step& s = b.step();
   const Arch& a = b.arch();
   const Shift mixes{s.sequences, s.queries, a.hidden, a.mlp_receptance ? 2 : 1};
-  if (a.mlp_shift) x = b.add("mlp.shift", mlp, mixes, Split::inside, x);
+  if (a.mlp_shift) x = b.add("mlp.shift", Component::mlp, mixes, Split::inside, x);
   const TensorId y = feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = a.mlp_bias}, width);
   if (!a.mlp_receptance) return y;
-  const TensorId g = b.linear("mlp.receptance", mlp, Split::inside, x, a.hidden, a.hidden, false);
-  return b.pointwise("mlp.receptance_mul", mlp, PointwiseKind::gate, Split::partial, g, y, a.hidden);
+  const TensorId g = b.linear("mlp.receptance", Component::mlp, Split::inside, x, a.hidden, a.hidden, false);
+  return b.pointwise("mlp.receptance_mul", Component::mlp, PointwiseKind::gate, Split::partial, g, y, a.hidden);
 }
 
 }  // namespace llmcalc

@@ -3,8 +3,6 @@
 namespace llmcalc {
 namespace {
 
-constexpr Component attn = Component::attention;
-
 /// Builds one recurrence: heads are cut over tensor-parallel ranks.
 class Recurrence {
  public:
@@ -19,7 +17,7 @@ class Recurrence {
     const TensorId v = convolved("delta.v", "delta.v_conv", r_.width(), r_.head_dim);
     const TensorId decay = projected("delta.decay", r_.heads, 1), beta = projected("delta.beta", r_.heads, 1);
     const LinearAttention state = core(StateRule::delta, mul(2, r_.heads), mul(2, r_.heads));
-    const TensorId o = b_.add("delta.core", attn, state, Split::heads, {q, k, v, decay, beta});
+    const TensorId o = b_.add("delta.core", Component::attention, state, Split::heads, {q, k, v, decay, beta});
     const TensorId z = projected("delta.gate", r_.width(), r_.head_dim);
     return out("delta.out", gated("delta.gate_mul", z, head_norm("delta.o_norm", o)));
   }
@@ -34,7 +32,7 @@ class Recurrence {
     const TensorId beta = projected("kda.beta", r_.heads, 1);
     const Count logarithms = r_.decays > 0 ? r_.decays : r_.heads;
     const LinearAttention state = core(StateRule::delta, add(w, r_.heads), add(w, logarithms));
-    const TensorId o = b_.add("kda.core", attn, state, Split::heads, {q, k, v, decay, beta});
+    const TensorId o = b_.add("kda.core", Component::attention, state, Split::heads, {q, k, v, decay, beta});
     const TensorId z = r_.full_rank_gate ? projected("kda.gate", w, d) : through_rank("kda.gate_down", "kda.gate_up");
     return out("kda.out", gated("kda.gate_mul", z, head_norm("kda.o_norm", o)));
   }
@@ -45,13 +43,14 @@ class Recurrence {
   TensorId mamba() {
     const Count i = r_.width(), h = r_.heads, n = r_.key_dim, p = r_.head_dim;
     const TensorId x = convolved("ssm.x", "ssm.x_conv", i, p);
-    const TensorId low = b_.linear("ssm.select", attn, Split::row, x, i, add(r_.rank, mul(2, n)), false, p);
+    const TensorId low =
+        b_.linear("ssm.select", Component::attention, Split::row, x, i, add(r_.rank, mul(2, n)), false, p);
     const TensorId rank = inner_norm("ssm.step_norm", r_.rank, low);
     const TensorId keys = inner_norm("ssm.key_norm", n, low), queries = inner_norm("ssm.query_norm", n, low);
-    const TensorId step = b_.linear("ssm.step", attn, Split::column, rank, r_.rank, h, true);
+    const TensorId step = b_.linear("ssm.step", Component::attention, Split::column, rank, r_.rank, h, true);
     const LinearAttention state = core(StateRule::state_space, h, add(mul(h, p > 1 ? 1 : n), h));
     const Inputs shared = r_.inner_norms ? Inputs{x, keys, queries, step} : Inputs{x, low, step};
-    const TensorId o = b_.add("ssm.core", attn, state, Split::heads, shared);
+    const TensorId o = b_.add("ssm.core", Component::attention, state, Split::heads, shared);
     return out("ssm.out", gated("ssm.gate_mul", projected("ssm.gate", i, p), o));
   }
 
@@ -63,9 +62,10 @@ class Recurrence {
     const TensorId select = convolved("ssm.select", "ssm.select_conv", shared, mul(2, r_.key_dim));
     const TensorId step = projected("ssm.step", r_.heads, 1);
     const LinearAttention state = core(StateRule::state_space, r_.heads, mul(3, r_.heads));
-    const TensorId o = b_.add("ssm.core", attn, state, Split::heads, {x, select, step});
+    const TensorId o = b_.add("ssm.core", Component::attention, state, Split::heads, {x, select, step});
     TensorId y = gated("ssm.gate_mul", projected("ssm.gate", w, r_.head_dim), o);
-    if (r_.gated_norm) y = b_.add("ssm.norm", attn, Norm{b_.tokens(), w, w}, Split::width, y, r_.head_dim);
+    if (r_.gated_norm)
+      y = b_.add("ssm.norm", Component::attention, Norm{b_.tokens(), w, w}, Split::width, y, r_.head_dim);
     return out("ssm.out", y);
   }
 
@@ -86,7 +86,8 @@ class Recurrence {
     const TensorId key = weighted("rwkv.key_gate", PointwiseKind::gate, {rate, k});
     LinearAttention state = core(StateRule::removal, mul(3, w), 0);
     state.hands_on_values = hands_on_;
-    const TensorId y = b_.add("rwkv.core", attn, state, Split::heads, {r, key, v, decay, removed, rate});
+    const TensorId y =
+        b_.add("rwkv.core", Component::attention, state, Split::heads, {r, key, v, decay, removed, rate});
     const TensorId o = each_head("rwkv.o_norm", y, true);
     const TensorId g = ranked({"rwkv.gate_down", "rwkv.gate_act", "rwkv.gate_up", r_.gate_rank, false});
     return out("rwkv.out", weighted("rwkv.gate_mul", PointwiseKind::bonus, {o, r, key, v, g}));
@@ -99,7 +100,7 @@ class Recurrence {
     const TensorId x = product("conv.in_mul", b, projected("conv.x", w, 1));
     const Step& s = b_.step();
     const Convolution conv{s.sequences, s.queries, w, r_.taps, r_.convolution_bias, false};
-    const TensorId y = b_.add("conv.core", attn, conv, Split::width, x);
+    const TensorId y = b_.add("conv.core", Component::attention, conv, Split::width, x);
     return out("conv.out", product("conv.out_mul", c, y));
   }
 
@@ -111,12 +112,12 @@ class Recurrence {
     const Step& s = b_.step();
     const TensorId gate = biased("lru.gate", w, p);
     const Convolution conv{s.sequences, s.queries, w, r_.taps, r_.convolution_bias, false};
-    const TensorId x = b_.add("lru.x_conv", attn, conv, Split::width, biased("lru.x", w, p), p);
+    const TensorId x = b_.add("lru.x_conv", Component::attention, conv, Split::width, biased("lru.x", w, p), p);
     const TensorId in = each_block("lru.in_gate", x), decay = each_block("lru.decay", x);
     const LinearAttention state = core(StateRule::diagonal, mul(2, w), mul(3, w));
-    const TensorId h = b_.add("lru.core", attn, state, Split::heads, {x, in, decay});
+    const TensorId h = b_.add("lru.core", Component::attention, state, Split::heads, {x, in, decay});
     const TensorId y = gated("lru.gate_mul", gate, h);
-    return b_.linear("lru.out", attn, Split::row, y, w, b_.arch().hidden, true, p);
+    return b_.linear("lru.out", Component::attention, Split::row, y, w, b_.arch().hidden, true, p);
   }
 
   /// H heads of N throughout. Token shift: receptance, key, value, gate and, of RWKV-6, decay each read a mix of the
@@ -131,7 +132,8 @@ class Recurrence {
     Inputs in{r, k, v};
     if (moves) in.push(ranked({"rwkv.decay_down", "rwkv.decay_act", "rwkv.decay_up", r_.rank, true}));
     const LinearAttention state = core(StateRule::state_space, moves ? w : 0, mul(moves ? 1 : 2, w));
-    const TensorId o = each_head("rwkv.o_norm", b_.add("rwkv.core", attn, state, Split::heads, in), true);
+    const TensorId o =
+        each_head("rwkv.o_norm", b_.add("rwkv.core", Component::attention, state, Split::heads, in), true);
     return out("rwkv.out", gated("rwkv.gate_mul", projected("rwkv.gate", w, d), o));
   }
 
@@ -144,10 +146,10 @@ class Recurrence {
     const TensorId in = biased("mlstm.in_gate", r_.heads, 1), decay = biased("mlstm.decay", r_.heads, 1);
     LinearAttention state = core(StateRule::state_space, mul(2, r_.heads), 0);
     state.normalised = true;
-    const TensorId h = b_.add("mlstm.core", attn, state, Split::heads, {q, k, v, in, decay});
+    const TensorId h = b_.add("mlstm.core", Component::attention, state, Split::heads, {q, k, v, in, decay});
     const Norm each{
         .rows = mul(b_.tokens(), r_.heads), .width = r_.head_dim, .weights = w, .centred = true, .per_head = true};
-    const TensorId o = b_.add("mlstm.o_norm", attn, each, Split::heads, h, r_.heads);
+    const TensorId o = b_.add("mlstm.o_norm", Component::attention, each, Split::heads, h, r_.heads);
     return out("mlstm.out", gated("mlstm.gate_mul", projected("mlstm.gate", w, r_.head_dim), o));
   }
 
@@ -158,32 +160,35 @@ class Recurrence {
             rule,        r_.chunk, gates,     weights,     r_.state_bytes};
   }
   TensorId projected(std::string_view name, Count width, Count unit) {
-    return b_.linear(name, attn, Split::column, x_, b_.arch().hidden, width, false, unit);
+    return b_.linear(name, Component::attention, Split::column, x_, b_.arch().hidden, width, false, unit);
   }
   TensorId biased(std::string_view name, Count width, Count unit) {
-    return b_.linear(name, attn, Split::column, x_, b_.arch().hidden, width, true, unit);
+    return b_.linear(name, Component::attention, Split::column, x_, b_.arch().hidden, width, true, unit);
   }
   /// y = x W' for blocks of channels, each with a matrix of its own.
   TensorId each_block(std::string_view name, TensorId x) {
     const Linear l{.rows = mul(b_.tokens(), r_.heads), .in = r_.head_dim, .out = r_.head_dim, .groups = r_.heads};
-    return b_.add(name, attn, l, Split::heads, x);
+    return b_.add(name, Component::attention, l, Split::heads, x);
   }
   TensorId convolved(std::string_view name, std::string_view conv, Count width, Count unit) {
     const Step& s = b_.step();
-    return b_.add(conv, attn, Convolution{s.sequences, s.queries, width, r_.taps, r_.convolution_bias, true},
-                  Split::width, projected(name, width, unit), unit);
+    return b_.add(conv, Component::attention,
+                  Convolution{s.sequences, s.queries, width, r_.taps, r_.convolution_bias, true}, Split::width,
+                  projected(name, width, unit), unit);
   }
   TensorId through_rank(std::string_view down, std::string_view up) {
-    const TensorId low = b_.linear(down, attn, Split::tokens, x_, b_.arch().hidden, r_.rank, false);
-    return b_.linear(up, attn, Split::column, low, r_.rank, r_.width(), false, r_.head_dim);
+    const TensorId low = b_.linear(down, Component::attention, Split::tokens, x_, b_.arch().hidden, r_.rank, false);
+    return b_.linear(up, Component::attention, Split::column, low, r_.rank, r_.width(), false, r_.head_dim);
   }
   /// An RMSNorm of a part of `low` that is `width` wide; without inner norms `low` itself.
   TensorId inner_norm(std::string_view name, Count width, TensorId low) {
-    return r_.inner_norms ? b_.add(name, attn, Norm{b_.tokens(), width, width}, Split::tokens, low) : low;
+    return r_.inner_norms ? b_.add(name, Component::attention, Norm{b_.tokens(), width, width}, Split::tokens, low)
+                          : low;
   }
   /// An RMSNorm of every head's output under weights that the heads share.
   TensorId head_norm(std::string_view name, TensorId o) {
-    return b_.add(name, attn, Norm{mul(b_.tokens(), r_.heads), r_.head_dim, r_.head_dim}, Split::heads, o, r_.heads);
+    return b_.add(name, Component::attention, Norm{mul(b_.tokens(), r_.heads), r_.head_dim, r_.head_dim}, Split::heads,
+                  o, r_.heads);
   }
   TensorId gated(std::string_view name, TensorId gate, TensorId y) {
     return element(name, PointwiseKind::gate, gate, y);
@@ -192,12 +197,12 @@ class Recurrence {
     return element(name, PointwiseKind::multiply, a, y);
   }
   TensorId element(std::string_view name, PointwiseKind kind, TensorId a, TensorId y) {
-    return b_.add(name, attn, Pointwise{.kind = kind, .rows = b_.tokens(), .width = r_.width()}, Split::width, {a, y},
-                  r_.head_dim);
+    return b_.add(name, Component::attention, Pointwise{.kind = kind, .rows = b_.tokens(), .width = r_.width()},
+                  Split::width, {a, y}, r_.head_dim);
   }
   TensorId mixes(std::string_view name, Count n) {
     const Step& s = b_.step();
-    return b_.add(name, attn, Shift{s.sequences, s.queries, b_.arch().hidden, n}, Split::inside, x_);
+    return b_.add(name, Component::attention, Shift{s.sequences, s.queries, b_.arch().hidden, n}, Split::inside, x_);
   }
   /// Five mixes, whose shares a low rank of a mix moves.
   TensorId moved_mixes() {
@@ -206,13 +211,13 @@ class Recurrence {
     const Count d = b_.arch().hidden, rank = r_.mix_rank, all = mul(n, rank), t = b_.tokens();
     const Shift first{.sequences = s.sequences, .queries = s.queries, .width = d, .mixes = 1, .peeks = true};
     const Shift then{.sequences = s.sequences, .queries = s.queries, .width = d, .mixes = n, .moved = true};
-    const TensorId x = b_.add("rwkv.shift", attn, first, Split::inside, x_);
-    TensorId low = b_.linear("rwkv.mix_down", attn, Split::inside, x, d, all, false);
+    const TensorId x = b_.add("rwkv.shift", Component::attention, first, Split::inside, x_);
+    TensorId low = b_.linear("rwkv.mix_down", Component::attention, Split::inside, x, d, all, false);
     const Pointwise act{.kind = PointwiseKind::activate, .rows = t, .width = all};
-    low = b_.add("rwkv.mix_act", attn, act, Split::inside, low);
+    low = b_.add("rwkv.mix_act", Component::attention, act, Split::inside, low);
     const Linear up{.rows = mul(n, t), .in = rank, .out = d, .groups = n};
-    const TensorId moves = b_.add("rwkv.mix_up", attn, up, Split::inside, low);
-    return b_.add("rwkv.mix", attn, then, Split::inside, {x_, moves});
+    const TensorId moves = b_.add("rwkv.mix_up", Component::attention, up, Split::inside, low);
+    return b_.add("rwkv.mix", Component::attention, then, Split::inside, {x_, moves});
   }
   /// RWKV-7's values, between the layer's own and those of the layer that hands its own on.
   TensorId mixed_values() {
@@ -220,7 +225,7 @@ class Recurrence {
     if (!r_.reads_values()) return v;
     const TensorId share = ranked({"rwkv.value_down", "", "rwkv.value_up", r_.value_rank, true});
     const Pointwise blend{.kind = PointwiseKind::blend, .rows = b_.tokens(), .width = r_.width()};
-    return b_.add("rwkv.value_mix", attn, blend, Split::width, {v, b_.outside(), share}, r_.head_dim);
+    return b_.add("rwkv.value_mix", Component::attention, blend, Split::width, {v, b_.outside(), share}, r_.head_dim);
   }
   /// A low rank between mixed tokens, which every rank has, and the heads; `act` may be empty.
   struct LowRank {
@@ -230,9 +235,9 @@ class Recurrence {
   };
   TensorId ranked(const LowRank& n) {
     const Pointwise act{.kind = PointwiseKind::activate, .rows = b_.tokens(), .width = n.rank};
-    TensorId low = b_.linear(n.down, attn, Split::inside, x_, b_.arch().hidden, n.rank, false);
-    if (!n.act.empty()) low = b_.add(n.act, attn, act, Split::inside, low);
-    return b_.linear(n.up, attn, Split::column, low, n.rank, r_.width(), n.bias, r_.head_dim);
+    TensorId low = b_.linear(n.down, Component::attention, Split::inside, x_, b_.arch().hidden, n.rank, false);
+    if (!n.act.empty()) low = b_.add(n.act, Component::attention, act, Split::inside, low);
+    return b_.linear(n.up, Component::attention, Split::column, low, n.rank, r_.width(), n.bias, r_.head_dim);
   }
   /// A norm of every head with weights of its own: LayerNorm with bias, or of length 1.
   TensorId each_head(std::string_view name, TensorId x, bool centred) {
@@ -241,16 +246,16 @@ class Recurrence {
                  .weights = mul(centred ? 2 : 1, r_.width()),
                  .centred = centred,
                  .per_head = true};
-    return b_.add(name, attn, n, Split::heads, x, r_.heads);
+    return b_.add(name, Component::attention, n, Split::heads, x, r_.heads);
   }
   /// With a learned number for each channel.
   TensorId weighted(std::string_view name, PointwiseKind kind, Inputs in) {
     const Count w = r_.width();
     const Pointwise p{.kind = kind, .rows = b_.tokens(), .width = w, .weights = w, .per_number = true};
-    return b_.add(name, attn, p, Split::width, in, r_.head_dim);
+    return b_.add(name, Component::attention, p, Split::width, in, r_.head_dim);
   }
   TensorId out(std::string_view name, TensorId y) {
-    return b_.linear(name, attn, Split::row, y, r_.width(), b_.arch().hidden, false, r_.head_dim);
+    return b_.linear(name, Component::attention, Split::row, y, r_.width(), b_.arch().hidden, false, r_.head_dim);
   }
 
   SegmentBuilder& b_;

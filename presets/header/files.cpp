@@ -76,24 +76,24 @@ void refuse_duplicates(const Checkpoint& c) {
 }
 
 /// "NAME-00002-of-00005.ENDING": part 2 of 5. Some write more digits: DeepSeek "model-00001-of-000163.safetensors".
-struct Part {
+struct ShardNumber {
   std::string stem, ending, total;
   std::size_t number = 0, digits = 5, parts = 0;
   std::string name(std::size_t n) const { return fmt::format("{}-{:0{}}-of-{}{}", stem, n, digits, total, ending); }
 };
 
-std::optional<Part> part(const fs::path& file) {
+std::optional<ShardNumber> part(const fs::path& file) {
   static const std::regex pattern(R"((.*)-(\d{5,9})-of-(\d{5,9})(\.(gguf|safetensors)))");
   const std::string name = file.filename().string();
   std::smatch m;
   if (name.size() > 4096 || !std::regex_match(name, m, pattern)) return std::nullopt;
   const auto number = [&](std::size_t i) { return static_cast<std::size_t>(leading_whole(m[i])); };
-  return Part{.stem = m[1],
-              .ending = m[4],
-              .total = m[3],
-              .number = number(2),
-              .digits = static_cast<std::size_t>(m[2].length()),
-              .parts = number(3)};
+  return ShardNumber{.stem = m[1],
+                     .ending = m[4],
+                     .total = m[3],
+                     .number = number(2),
+                     .digits = static_cast<std::size_t>(m[2].length()),
+                     .parts = number(3)};
 }
 
 /// All parts that the name of one announces; the file alone where it is none. Throws InputError for a missing one.

@@ -186,7 +186,7 @@ constexpr std::array<std::pair<std::string_view, Place>, 12> begins{{
     {"ffn_", Place::mlp},
     {"channel_mix", Place::mlp},
 }};
-constexpr std::array<std::pair<std::string_view, Place>, 2> ends{{
+constexpr std::array<std::pair<std::string_view, Place>, 2> word_ends{{
     {"_shexp", Place::shared_experts},
     {"_exps", Place::experts},
 }};
@@ -197,7 +197,7 @@ Place place_of(const std::string& segment) {
   static const std::unordered_map<std::string_view, Place> known(known_words.begin(), known_words.end());
   if (const auto at = known.find(segment); at != known.end()) return at->second;
   if (segment.find("norm") != std::string::npos || segment == "time_mix_ln") return Place::norm;
-  for (const auto& [end, place] : ends)
+  for (const auto& [end, place] : word_ends)
     if (segment.ends_with(end)) return place;
   for (const auto& [begin, place] : begins)
     if (segment.starts_with(begin)) return place;

@@ -50,7 +50,7 @@ Arch sarvam_moe(const Config& c, const Defaults& d) {
 Arch llada2_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, true}); }
 
 /// Layers with softmax attention: the last of every layer_group_size, and those after the last whole group.
-LayerSet softmax_layers(const Config& c, const Arch& a) {
+LayerSet last_of_groups(const Config& c, const Arch& a) {
   const Count group = c.size("layer_group_size", 1), whole = a.layers / group * group;
   LayerSet set = LayerSet::every(group - 1, group, a.layers);
   for (Count i = whole; i < a.layers; ++i) set.insert(i);
@@ -65,7 +65,7 @@ void lightning_layers(const Config& c, Arch& a) {
     c.refuse("\"num_kv_heads_for_linear_attn\": linear attention is known with as many as \"num_attention_heads\"");
   c.ignore({"group_norm_size", "linear_backend", "linear_mode", "linear_rope", "linear_scale", "linear_silu",
             "use_linear_silu", "use_linear_gqa"});
-  a.linear_layers = others(softmax_layers(c, a), a.layers);
+  a.linear_layers = others(last_of_groups(c, a), a.layers);
 }
 
 /// hub inclusionAI/Ring-mini-linear-2.0, modeling_bailing_moe_linear_v2.py: Ling 2.0 with lightning attention in all

@@ -9,7 +9,6 @@ namespace llmcalc::import {
 
 namespace {
 
-using Bytes = Expression::Bytes;
 using Does = Expression::Does;
 using Step = Expression::Step;
 
@@ -19,21 +18,21 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
 template <typename Is>
-Bytes bytes_that(const Is& is) {
-  Bytes all;
+Expression::Bytes bytes_that(const Is& is) {
+  Expression::Bytes all;
   for (std::size_t i = 0; i < all.size(); ++i) all.set(i, is(static_cast<char>(i)));
   return all;
 }
 
 /// The bytes of \d, \w, \s and, by a capital letter, of all others; nothing for another letter.
-std::optional<Bytes> named_class(char letter) {
+std::optional<Expression::Bytes> named_class(char letter) {
   const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   if (small != 'd' && small != 'w' && small != 's') return std::nullopt;
-  const Bytes all = bytes_that(small == 'd' ? is_digit : small == 'w' ? is_word : is_space);
+  const Expression::Bytes all = bytes_that(small == 'd' ? is_digit : small == 'w' ? is_word : is_space);
   return letter == small ? all : ~all;
 }
 
-Bytes only(char c) {
+Expression::Bytes only(char c) {
   return bytes_that([&](char other) { return other == c; });
 }
 
@@ -218,8 +217,8 @@ class Writer {
   }
 
   /// The bytes of what stands behind a backslash.
-  static Bytes escaped(char c) {
-    if (const std::optional<Bytes> named = named_class(c)) return *named;
+  static Expression::Bytes escaped(char c) {
+    if (const std::optional<Expression::Bytes> named = named_class(c)) return *named;
     if (is_word(c) && c != '_') throw ExpressionError("a letter or number behind a backslash that means nothing here");
     return only(c);
   }
@@ -249,9 +248,9 @@ class Writer {
   }
 
   /// [a-z_], [^.]: what stands between the brackets, the first of which has been read.
-  Bytes byte_class() {
+  Expression::Bytes byte_class() {
     const bool others = take("^");
-    Bytes all;
+    Expression::Bytes all;
     for (bool first = true; first || !sees("]"); first = false) {
       const char c = next();
       const bool named = c == '\\' && more() && named_class(pattern_[at_]);

@@ -148,7 +148,7 @@ Arch arcee(const Config& c, const Defaults& d) {
 
 /// hf bitnet/modeling_bitnet.py: Llama with a gated MLP of squared ReLU without biases, and RMSNorms before attention's
 /// and the MLP's last matrix (attn_sub_norm, ffn_sub_norm).
-Arch bitnet(const Config& c, const Defaults& d) {
+Arch bitnet_b158(const Config& c, const Defaults& d) {
   Arch a = llama(c, d);
   a.mlp_bias = false;
   a.activation = activation(c, {"hidden_act"}, "relu2");
@@ -343,7 +343,7 @@ std::vector<Family> llama_families() {
       {"seed_oss", seed_oss, {64, 4096, 80, 8, 128, 27648, 155136, 524288}},
       {"ministral3", ministral3, {34, 4096, 32, 8, 128, 14336, 131072, 262144}},
       {"arcee", arcee, {32, 2560, 32, 0, 0, 18432, 32000, 4096}},
-      {"bitnet", bitnet, {30, 2560, 20, 5, 0, 6912, 128256, 2048}},
+      {"bitnet", bitnet_b158, {30, 2560, 20, 5, 0, 6912, 128256, 2048}},
       {"apertus", apertus, {32, 4096, 32, 0, 0, 14336, 131072, 65536}},
       {"ernie4_5 paddleocr_vl paddleocr_vl_text", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
       {"exaone", exaone, {32, 2048, 32, 0, 0, 0, 102400, 2048, true}},

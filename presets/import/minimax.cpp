@@ -7,7 +7,7 @@ namespace llmcalc::import {
 namespace {
 
 /// Layers with lightning attention: "linear_attention" in layer_types, 0 in attn_type_list, or every second one.
-LayerSet lightning_layers(const Config& c, const Arch& a) {
+LayerSet lightning_layers_by_type(const Config& c, const Arch& a) {
   const auto softmax = marked_layers(c, a, "attn_type_list");
   const auto marked = softmax ? std::optional(others(*softmax, a.layers)) : std::nullopt;
   return said_layers(c, {{"layer_types", layers_of_type(c, a, "linear_attention")}, {"attn_type_list", marked}})
@@ -27,7 +27,7 @@ Moe minimax_experts(const Config& c, const Arch& a, Count experts = 8, Count top
 /// shared_intermediate_size > 0 (hub) adds one shared expert behind a gate.
 Arch minimax(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  a.linear_layers = lightning_layers(c, a);
+  a.linear_layers = lightning_layers_by_type(c, a);
   set_reach(a, {c.count("sliding_window", 0)}, others(a.linear_layers, a.layers));
   Moe m = minimax_experts(c, a);
   m.shared_width = c.count("shared_intermediate_size", 0);
@@ -125,7 +125,7 @@ Arch minimax_m3(const Config& c, const Defaults& d) {
 }
 
 /// Layers of MiniCPM-SALA with softmax attention: "minicpm4" in mixer_types.
-LayerSet softmax_layers(const Config& c, const Arch& a) {
+LayerSet softmax_layers_by_type(const Config& c, const Arch& a) {
   require_words(c, "mixer_types", {"minicpm4", "lightning", "lightning-attn", "lightning_attn"});
   const std::vector<std::string> types = c.has("mixer_types") ? c.texts("mixer_types") : std::vector<std::string>{};
   if (static_cast<Count>(types.size()) != a.layers) c.refuse("\"mixer_types\" must have one entry per layer");
@@ -151,7 +151,7 @@ Arch minicpm_sala(const Config& c, const Defaults& d) {
   LayerMixer softmax;
   static_cast<Mixer&>(softmax) = a;
   if (c.flag("attn_use_output_gate", false)) softmax.attention_gate = AttentionGate::per_channel;
-  softmax.layers = softmax_layers(c, a);
+  softmax.layers = softmax_layers_by_type(c, a);
   if (c.flag("qk_norm", false)) a.qk_norm = QkNorm::per_head;
   a.heads = a.kv_heads = c.size("lightning_nh", a.heads);
   a.head_dim = c.size("lightning_head_dim", a.head_dim);

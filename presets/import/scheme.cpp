@@ -24,26 +24,27 @@ std::string method_of(const Object& q) {
   return q.has("bits") && q.has("group_size") ? "mlx" : "";
 }
 
-using Reader = Scheme (*)(const Object&, const SchemeContext&);
-constexpr std::array<std::pair<std::string_view, Reader>, 19> methods = {{{"gptq", gptq},
-                                                                          {"auto-round", auto_round},
-                                                                          {"intel/auto-round", auto_round},
-                                                                          {"awq", awq},
-                                                                          {"fp8", float8},
-                                                                          {"mxfp8", float8},
-                                                                          {"fbgemm_fp8", fbgemm},
-                                                                          {"mxfp4", mxfp4_experts},
-                                                                          {"bitnet", bitnet},
-                                                                          {"bitsandbytes", bitsandbytes},
-                                                                          {"compressed-tensors", compressed_tensors},
-                                                                          {"modelopt", modelopt},
-                                                                          {"modelopt_fp4", modelopt},
-                                                                          {"hqq", hqq},
-                                                                          {"mlx", mlx},
-                                                                          {"exl2", exllama},
-                                                                          {"exl3", exllama},
-                                                                          {"torchao", torchao},
-                                                                          {"quark", quark}}};
+using SchemeReader = Scheme (*)(const Object&, const SchemeContext&);
+constexpr std::array<std::pair<std::string_view, SchemeReader>, 19> methods = {
+    {{"gptq", gptq},
+     {"auto-round", auto_round},
+     {"intel/auto-round", auto_round},
+     {"awq", awq},
+     {"fp8", float8},
+     {"mxfp8", float8},
+     {"fbgemm_fp8", fbgemm},
+     {"mxfp4", mxfp4_experts},
+     {"bitnet", bitnet},
+     {"bitsandbytes", bitsandbytes},
+     {"compressed-tensors", compressed_tensors},
+     {"modelopt", modelopt},
+     {"modelopt_fp4", modelopt},
+     {"hqq", hqq},
+     {"mlx", mlx},
+     {"exl2", exllama},
+     {"exl3", exllama},
+     {"torchao", torchao},
+     {"quark", quark}}};
 
 bool is_in(const Modules& set, const Matrix& m) {
   return std::any_of(m.paths.begin(), m.paths.end(), [&](const std::string& p) { return set.contain(p); });

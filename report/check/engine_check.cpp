@@ -54,12 +54,13 @@ void compare_parameters(const Arch& a, Comparison& c) {
   c.flops("flops.optimizer", update_flops(a, muon), textbook::newton_schulz_flops(a, muon.newton_schulz_steps));
 }
 
-constexpr std::array conventions{AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact};
+constexpr std::array attention_conventions{AttentionFlops::full, AttentionFlops::causal_half,
+                                           AttentionFlops::causal_exact};
 constexpr std::array recomputations{Recompute::none, Recompute::selective, Recompute::full};
 
 /// Training FLOPs in three attention conventions and three ways of recomputing.
 void compare_training(const Arch& a, Comparison& c) {
-  for (const AttentionFlops convention : conventions) {
+  for (const AttentionFlops convention : attention_conventions) {
     Plan p{.seq = std::min<Count>(a.context, 2048), .micro_batch = 3, .global_batch = 3, .attention_flops = convention};
     const textbook::Pass pass{.batch = 3, .seq = p.seq, .pairs = convention, .head = textbook::Head::all};
     const textbook::ForwardFlops forward = textbook::forward_flops(a, pass);

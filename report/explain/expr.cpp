@@ -46,6 +46,13 @@ std::string call(const char* function, const std::string& arguments) {
 
 }  // namespace
 
+Expr::Expr(const Expr&) = default;
+Expr::Expr(Expr&&) noexcept = default;
+Expr& Expr::operator=(const Expr&) = default;
+Expr& Expr::operator=(Expr&&) noexcept = default;
+Expr::~Expr() = default;
+
+Expr::Expr(Count n) : Expr(Fraction(n)) {}
 Expr::Expr(const Fraction& n) : value_(n) {
   if (!(n == Fraction(0))) terms_.push_back({n, {}});
 }

@@ -13,9 +13,15 @@ class Expr {
  public:
   using Fraction = textbook::Fraction;
 
-  Expr(Count n = 0) : Expr(Fraction(n)) {}  // NOLINT: implicit, so that formulas read like formulas
+  Expr(Count n = 0);  // NOLINT: implicit, so that formulas read like formulas
   explicit Expr(const Fraction& n);
   Expr(std::string letter, const Fraction& value);
+  // Not inline: formulas copy and destroy expressions in every operation, and would contain the code each time.
+  Expr(const Expr&);
+  Expr(Expr&&) noexcept;
+  Expr& operator=(const Expr&);
+  Expr& operator=(Expr&&) noexcept;
+  ~Expr();
 
   const Fraction& value() const { return value_; }
   std::string text() const;  ///< "L*(2*D*A*d_h + 2*D*G*d_h)"

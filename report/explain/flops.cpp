@@ -156,7 +156,7 @@ Formula executed(S s) {
 }
 
 /// Muon's iterations, of all matrices of the blocks.
-Formula optimizer(S s) {
+Formula optimizer_step(S s) {
   if (trains_part(s.plan()) || s.plan().mtp > 0)
     return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the matrices that are trained",
                        "flops.optimizer");
@@ -201,7 +201,7 @@ constexpr Definition flops_table[] = {
     {"flops.executed", "FLOPs that the kernels do", "FLOP", executed,
      "naive: every pair, windows and chunks spare nothing; flash: causal pairs, and the scores once more in backward",
      "FlashAttention (arXiv:2205.14135) and its benchmark"},
-    {"flops.optimizer", "FLOPs of the optimizer in one step", "FLOP", optimizer,
+    {"flops.optimizer", "FLOPs of the optimizer in one step", "FLOP", optimizer_step,
      "of every matrix (m, n) of the blocks, m <= n, 4 m^2 n + 2 m^3 per iteration; executed, no model FLOPs; once per "
      "step, each matrix once",
      "Muon: github.com/KellerJordan/Muon; arXiv:2502.16982", "--optimizer muon"},

@@ -11,7 +11,7 @@ namespace {
 
 // ---- Collectives: rounds x latency + load x M/bandwidth (calc/collective.hpp)
 
-struct Schedule {
+struct CollectiveFormula {
   CollectiveOp op;
   CollectiveAlgorithm algorithm;
   const char* expression;
@@ -20,7 +20,7 @@ using Exchange = CollectiveOp;
 using By = CollectiveAlgorithm;
 constexpr const char* share = "(n - 1)*alpha + (n - 1)*M/(n*beta_l)";
 constexpr const char* halving = "h*alpha + (n - 1)*M/(n*beta_l)";
-constexpr Schedule schedules[] = {
+constexpr CollectiveFormula collective_formulas[] = {
     {Exchange::broadcast, By::pipelined, "(n - 1)*alpha + M/beta_l"},
     {Exchange::broadcast, By::tree, "h*(alpha + M/beta_l)"},
     {Exchange::broadcast, By::scatter_allgather, "(h + n - 1)*alpha + 2*(n - 1)*M/(n*beta_l)"},
@@ -200,7 +200,7 @@ std::vector<Variant> general_variants(const Definition& d) {
     return ways;
   }
   const auto op = parse<CollectiveOp>(d.path.substr(d.path.find('.') + 1));
-  for (const Schedule& s : schedules)
+  for (const CollectiveFormula& s : collective_formulas)
     if (op == s.op) ways.push_back(variant(name(s.algorithm), s.expression, collective_symbols()));
   for (const TorusFormula& f : torus_formulas)
     if (op == f.op) ways.push_back(variant("torus", f.expression, collective_symbols()));

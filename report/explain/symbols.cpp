@@ -22,8 +22,8 @@ struct Size {
 
 std::string bytes_each(Count bits) { return number_text(static_cast<double>(bits) / 8); }
 const Format& weight_format(S s) { return s.plan().weight_precision[Component::mlp].format(); }
-const Format& key_format(S s) { return s.plan().kv_precision.keys.format(); }
-const Format& value_format(S s) { return s.plan().kv_precision.values.format(); }
+const Format& keys_as_stored(S s) { return s.plan().kv_precision.keys.format(); }
+const Format& values_as_stored(S s) { return s.plan().kv_precision.values.format(); }
 Rates rates(S s) { return estimated_rates(s.device(), s.plan()); }
 const char* either(bool first, const char* a, const char* b) { return first ? a : b; }
 
@@ -68,20 +68,20 @@ constexpr Size sizes[] = {
     {"p_s", "bytes per optimizer moment",
      [](S s) { return bytes_each(s.plan().state_precision.format().element_bits); }},
     {"p_kv", "bytes per number in the cache, or per key where values differ",
-     [](S s) { return bytes_each(key_format(s).element_bits); }},
+     [](S s) { return bytes_each(keys_as_stored(s).element_bits); }},
     {"b_kv", "bytes per group in the cache, or of keys where values differ",
-     [](S s) { return bytes_each(key_format(s).group_bits); }},
+     [](S s) { return bytes_each(keys_as_stored(s).group_bits); }},
     {"g_kv", "cached numbers per group, or keys where values differ",
-     [](S s) { return number_text(key_format(s).group); }},
+     [](S s) { return number_text(keys_as_stored(s).group); }},
     {"b_ko", "bytes per outer group in the cache, or of keys where values differ",
-     [](S s) { return bytes_each(key_format(s).outer_bits); }},
+     [](S s) { return bytes_each(keys_as_stored(s).outer_bits); }},
     {"g_ko", "groups per outer group in the cache, or of keys where values differ",
-     [](S s) { return number_text(key_format(s).outer); }},
-    {"p_v", "bytes per cached value", [](S s) { return bytes_each(value_format(s).element_bits); }},
-    {"b_v", "bytes per group of cached values", [](S s) { return bytes_each(value_format(s).group_bits); }},
-    {"g_v", "cached values per group", [](S s) { return number_text(value_format(s).group); }},
-    {"b_vo", "bytes per outer group of cached values", [](S s) { return bytes_each(value_format(s).outer_bits); }},
-    {"g_vo", "groups per outer group of cached values", [](S s) { return number_text(value_format(s).outer); }},
+     [](S s) { return number_text(keys_as_stored(s).outer); }},
+    {"p_v", "bytes per cached value", [](S s) { return bytes_each(values_as_stored(s).element_bits); }},
+    {"b_v", "bytes per group of cached values", [](S s) { return bytes_each(values_as_stored(s).group_bits); }},
+    {"g_v", "cached values per group", [](S s) { return number_text(values_as_stored(s).group); }},
+    {"b_vo", "bytes per outer group of cached values", [](S s) { return bytes_each(values_as_stored(s).outer_bits); }},
+    {"g_vo", "groups per outer group of cached values", [](S s) { return number_text(values_as_stored(s).outer); }},
     {"n_c", "chunks of the logits", [](S s) { return number_text(s.plan().logits.chunks); }},
     {"n_in", "tokens of the prompt", [](S s) { return number_text(s.plan().prompt); }},
     {"n_out", "tokens to generate", [](S s) { return number_text(s.plan().generate); }},

@@ -68,7 +68,7 @@ Formula gradients_held(S s) {
   return {product({"p_g", shared_numbers(s, Zero::gradients)})};
 }
 
-Formula optimizer(S s) {
+Formula optimizer_states(S s) {
   const Plan& p = s.plan();
   const std::string n = shared_numbers(s, Zero::optimizer);
   if (trains_part(p) || has_two_groups(s, Zero::optimizer) ||
@@ -209,7 +209,7 @@ constexpr Definition training_memory_table[] = {
      },
      shared, "Goon (2.4); ZeRO arXiv:1910.02054"},
     {"memory.optimizer_bytes", "optimizer state", "bytes",
-     [](S s) { return on_device(optimizer(s), s.plan().offload.optimizer); },
+     [](S s) { return on_device(optimizer_states(s), s.plan().offload.optimizer); },
      "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235; Muon "
      "arXiv:2502.16982"},

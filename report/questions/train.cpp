@@ -38,10 +38,10 @@ void add_remedies(const Request& r, Report& report) {
   for (const TypedRemedy& typed : typed_remedies(room)) {
     const Remedied& remedy = typed.change;
     if (!text.empty()) text += "; ";
-    text += fmt::format(
-        "{} ({}{}, {} per step)", remedy_option(r, remedy), human_text(Quantity(remedy.peak.value), Unit::bytes),
-        devices(remedy.layout) == devices(r.layout) ? "" : " on " + counted(devices(remedy.layout), "GPU"),
-        human_text(Quantity(remedy.step.value), Unit::seconds));
+    text +=
+        fmt::format("{} ({}{}, {} per step)", remedy_option(r, remedy), bytes_text(remedy.peak),
+                    devices(remedy.layout) == devices(r.layout) ? "" : " on " + counted(devices(remedy.layout), "GPU"),
+                    human_text(Quantity(remedy.step.value), Unit::seconds));
   }
   report.notes.push_back(text.empty()
                              ? fmt::format("no single change makes {} fit; 'llmcalc plan train' searches for a plan "
