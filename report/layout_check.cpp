@@ -67,6 +67,61 @@ void check_stage_layers(const Request& r, Count chunks) {
                                  r.model.name, r.model.arch.layers, stage_layers_that_add_up(r)));
 }
 
+/// The message that context parallelism cannot divide this model.
+std::string context_sentence(const Request& r, LayoutFlaw found) {
+  const Count cp = ranks(r.layout, Group::context), heads = r.model.arch.heads / ranks(r.layout, Group::tensor);
+  if (found == LayoutFlaw::context_heads)
+    return fmt::format("--cp {} does not divide the {} attention heads of a rank of {}, as Ulysses needs; {} do", cp,
+                       heads, r.model.name, divisors_text(heads));
+  if (found == LayoutFlaw::context_state)
+    return fmt::format(
+        "--cp {} cannot be: {} has layers whose state passes from token to token, or whose indexer chooses among the "
+        "keys of all tokens; leave it out",
+        cp, r.model.name);
+  return fmt::format(
+      "--cp {} cannot be: {} has attention to an encoder, or relative positions, which context parallelism is not "
+      "known "
+      "to divide; leave it out",
+      cp, r.model.name);
+}
+
+std::string experts_sentence(const Request& r) {
+  const Count ep = ranks(r.layout, Group::expert), experts = r.model.arch.moe.experts;
+  if (!r.model.arch.has_experts())
+    return fmt::format("--ep {} is for models with experts, and {} has none; leave it out", ep, r.model.name);
+  return fmt::format("--ep {} does not divide the {} experts of {}; {} do", ep, experts, r.model.name,
+                     divisors_text(experts));
+}
+
+std::string expert_load_sentence(const Request& r) {
+  const Count ep = ranks(r.layout, Group::expert);
+  if (r.layout.expert_load.value() < 1)
+    return "--expert-load below 1: the most loaded rank has at least the mean; give 1 or more";
+  return fmt::format(
+      "--expert-load {:g}: the most loaded of {} expert ranks (--ep) has at most all tokens, {} times the mean; give "
+      "at "
+      "most {}",
+      r.layout.expert_load.value(), ep, ep, ep);
+}
+
+/// The message that experts cannot be spread over these ranks.
+std::string expert_sentence(const Request& r, LayoutFlaw found) {
+  const Layout& l = r.layout;
+  const Count ep = ranks(l, Group::expert), etp = ranks(l, Group::expert_tensor), tp = ranks(l, Group::tensor);
+  if (found == LayoutFlaw::experts) return experts_sentence(r);
+  if (found == LayoutFlaw::expert_load) return expert_load_sentence(r);
+  if (found == LayoutFlaw::expert_tokens)
+    return "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it";
+  if (found == LayoutFlaw::expert_ranks)
+    return fmt::format(
+        "--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take their ranks; {}", ep, etp,
+        mul(tp, ranks(l, Group::data)), fewer_expert_ranks(r));
+  return fmt::format(
+      "--ep {} x --etp {} does not divide --tp x --hsdp = {}, the GPUs of one copy of the states, which holds every "
+      "expert; {}",
+      ep, etp, mul(tp, l.hsdp), wider_copy(r));
+}
+
 }  // namespace
 
 void refuse_heads(const Request& r) {
@@ -76,9 +131,7 @@ void refuse_heads(const Request& r) {
 }
 
 void check_layout(const Request& r) {
-  const Layout& l = r.layout;
-  const std::string& model = r.model.name;
-  switch (flaw(r.model.arch, l, r.plan.seq)) {
+  switch (const LayoutFlaw found = flaw(r.model.arch, r.layout, r.plan.seq); found) {
     case LayoutFlaw::none:
     case LayoutFlaw::expert_nodes:  // see check_hardware: it depends on the nodes
       return;
@@ -86,56 +139,23 @@ void check_layout(const Request& r) {
       refuse_heads(r);
     case LayoutFlaw::sequence_of_one:
       throw InputError("--sp needs several tensor-parallel ranks; add --tp, or leave it out");
-    case LayoutFlaw::context_heads:
-      throw InputError(
-          fmt::format("--cp {} does not divide the {} attention heads of a rank of {}, as Ulysses needs; {} do",
-                      ranks(l, Group::context), r.model.arch.heads / ranks(l, Group::tensor), model,
-                      divisors_text(r.model.arch.heads / ranks(l, Group::tensor))));
-    case LayoutFlaw::context_state:
-      throw InputError(
-          fmt::format("--cp {} cannot be: {} has layers whose state passes from token to token, or whose indexer "
-                      "chooses among the keys of all tokens; leave it out",
-                      ranks(l, Group::context), model));
-    case LayoutFlaw::context_encoder:
-      throw InputError(
-          fmt::format("--cp {} cannot be: {} has attention to an encoder, or relative positions, which context "
-                      "parallelism is not known to divide; leave it out",
-                      ranks(l, Group::context), model));
     case LayoutFlaw::pipeline_state:
       throw InputError(fmt::format(
           "--pp {} cannot be: layers of {} read keys, values, inputs or weights of earlier layers, which the "
           "stages of a pipeline do not pass on here; leave it out",
-          ranks(l, Group::pipeline), model));
+          ranks(r.layout, Group::pipeline), r.model.name));
     case LayoutFlaw::context_tokens:
       refuse_length(r);
+    case LayoutFlaw::context_heads:
+    case LayoutFlaw::context_state:
+    case LayoutFlaw::context_encoder:
+      throw InputError(context_sentence(r, found));
     case LayoutFlaw::experts:
-      if (!r.model.arch.has_experts())
-        throw InputError(fmt::format("--ep {} is for models with experts, and {} has none; leave it out",
-                                     ranks(l, Group::expert), model));
-      throw InputError(fmt::format("--ep {} does not divide the {} experts of {}; {} do", ranks(l, Group::expert),
-                                   r.model.arch.moe.experts, model, divisors_text(r.model.arch.moe.experts)));
     case LayoutFlaw::expert_ranks:
-      throw InputError(
-          fmt::format("--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take "
-                      "their ranks; {}",
-                      ranks(l, Group::expert), ranks(l, Group::expert_tensor),
-                      mul(ranks(l, Group::tensor), ranks(l, Group::data)), fewer_expert_ranks(r)));
     case LayoutFlaw::expert_shards:
-      throw InputError(
-          fmt::format("--ep {} x --etp {} does not divide --tp x --hsdp = {}, the GPUs of one copy of the states, "
-                      "which holds every "
-                      "expert; {}",
-                      ranks(l, Group::expert), ranks(l, Group::expert_tensor), mul(ranks(l, Group::tensor), l.hsdp),
-                      wider_copy(r)));
     case LayoutFlaw::expert_tokens:
-      throw InputError("--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
     case LayoutFlaw::expert_load:
-      if (l.expert_load.value() > 1)
-        throw InputError(fmt::format(
-            "--expert-load {:g}: the most loaded of {} expert ranks (--ep) has at most all "
-            "tokens, {} times the mean; give at most {}",
-            l.expert_load.value(), ranks(l, Group::expert), ranks(l, Group::expert), ranks(l, Group::expert)));
-      throw InputError("--expert-load below 1: the most loaded rank has at least the mean; give 1 or more");
+      throw InputError(expert_sentence(r, found));
   }
 }
 
