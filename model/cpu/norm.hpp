@@ -15,7 +15,7 @@ RowStatistics<W> kept_statistics(const Norm& s, const W* kept, Count row) {
 /// Offset of a row's weights: one set, or one per head.
 inline Count weights_of(const Norm& s, const NormView& v, Count row) { return row % v.heads * s.width; }
 
-/// Weights and biases of all heads as wide numbers, the former with their offset; null where there are none.
+/// Weights, with their offset, and biases of all heads as wide numbers; null for a norm without them.
 template <typename T>
 class NormWeights {
   using W = Wide<T>;

@@ -85,7 +85,7 @@ TEST_CASE("a replacement takes time in proportion to the text", "[hostile_tokeni
   // Moving the rest of 4 MB for each of 2 million spaces takes a minute, copying it once a hundredth of a second.
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   CHECK(normalizing(json::Value::array({replace("aa", "a")})).normalized("aaaaa") ==
-        "aaa");  // not again in what was put
+        "aaa");  // replacements are not replaced a second time
 }
 
 TEST_CASE("normalizers make no more of a text than any language's forms have", "[hostile_tokenizer]") {
