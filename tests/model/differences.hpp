@@ -23,8 +23,8 @@ struct Differences {
   double gradient = 0, difference = 0;  ///< squared norms
 };
 
-/// A parameter's gradient against differences: along at most 40 of its numbers, spread over it, and along three unit
-/// vectors of random signs, in which every number has its part.
+/// A parameter's gradient against differences: along about 8 of its numbers, spread over it, and along three unit
+/// vectors of random signs, to which every number contributes.
 class Probe {
  public:
   Probe(Transformer& t, Parameter& p, const Batch& batch)
@@ -38,7 +38,7 @@ class Probe {
       const double exact = std::inner_product(analytic.begin(), analytic.end(), direction.begin(), 0.0);
       d.difference += std::pow(slope(direction) - exact, 2);
     };
-    for (std::size_t i = 0; i < values_.size(); i += std::max<std::size_t>(1, values_.size() / 40)) {
+    for (std::size_t i = 0; i < values_.size(); i += std::max<std::size_t>(1, values_.size() / 8)) {
       std::vector<double> one(values_.size());
       one[i] = 1;
       compare(one);

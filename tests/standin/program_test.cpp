@@ -109,8 +109,15 @@ TEST_CASE("the small suite's bytes and operators on a GPU are as predicted", "[p
   }
 }
 
-TEST_CASE("small models of each family train and infer on a GPU, in both formats", "[program]") {
-  for (const Shape& s : {gpt, llama, qwen3})
+TEST_CASE("a small model trains and infers on a GPU in both formats", "[program]") {
+  for (const char* precision : {"fp32", "bf16"}) {
+    INFO(precision);
+    CHECK(failure("validate " + model_file(gpt) + " --seq 64 --precision " + precision).empty());
+  }
+}
+
+TEST_CASE("small models of other families train and infer on a GPU in both formats", "[program][long]") {
+  for (const Shape& s : {llama, qwen3})
     for (const char* precision : {"fp32", "bf16"}) {
       INFO(s.name << " " << precision);
       CHECK(failure("validate " + model_file(s) + " --seq 64 --precision " + precision).empty());
@@ -147,7 +154,7 @@ TEST_CASE("a text is learned and continued on a GPU", "[program]") {
   CHECK(failure("generate " + checkpoint + " line --tokens 8 --compare-kv-cache --temperature 0").empty());
 }
 
-TEST_CASE("calibrating breaks no rule, and a device whose kernels take no time is refused", "[program]") {
+TEST_CASE("calibrating breaks no rule, and a device whose kernels take no time is refused", "[program][long]") {
   const std::string out = llmcalc::test::scratch() + "/calibrated.json";
   check_sentence(on_standin("calibrate --out " + out), "the measurements contradict each other");
   CHECK_FALSE(std::filesystem::exists(out));
@@ -180,7 +187,7 @@ TEST_CASE("a model that a device has no room for is refused", "[program]") {
 
 TEST_CASE("memory that is refused once is asked for again, or the program says that there is none", "[program]") {
   int went_on = 0;
-  for (int n = 30; n < 40; ++n) {
+  for (const int n : {31, 34, 35, 38}) {
     const Ran r = on_standin("validate " + model_file(llama), "LLMCALC_STANDIN_FAIL=" + std::to_string(n) + ":2");
     INFO("call " << n);
     if (r.code != 0) check_sentence(r, "memory");
