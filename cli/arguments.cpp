@@ -1,4 +1,6 @@
 #include "cli/arguments.hpp"
+#include "ask/request/ignored.hpp"
+#include "ask/request/settle.hpp"
 
 #include <fmt/format.h>
 

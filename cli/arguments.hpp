@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/options.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {

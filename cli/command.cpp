@@ -7,11 +7,14 @@
 #include <new>
 #include <optional>
 
+#include "ask/request/options.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/commands/train.hpp"
 #include "cli/help.hpp"
 #include "cli/output.hpp"
 #include "model/device_error.hpp"
+#include "report/question.hpp"
+#include "report/render/render.hpp"
 #include "report/schema.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"

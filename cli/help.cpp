@@ -6,10 +6,11 @@
 #include <numeric>
 #include <sstream>
 
+#include "ask/request/options.hpp"
 #include "calc/collective.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
-#include "report/lines.hpp"
+#include "report/render/lines.hpp"
 
 namespace llmcalc {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "report/trace_text.hpp"
+#include "report/trace/trace_text.hpp"
 #include "text/binary_file.hpp"
 #include "text/error.hpp"
 #include "text/file_exists.hpp"

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
+#include "evidence/profile/table_passes.hpp"
 #include "evidence/row_check.hpp"
-#include "evidence/table_passes.hpp"
 #include "evidence/trained_process.hpp"
-#include "presets/training_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
 
 namespace llmcalc {
 

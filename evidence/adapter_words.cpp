@@ -6,7 +6,7 @@
 #include <regex>
 #include <vector>
 
-#include "evidence/served_model.hpp"
+#include "evidence/logs/served_model.hpp"
 #include "evidence/words.hpp"
 #include "text/leading_number.hpp"
 #include "text/names.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "calc/memory.hpp"
-#include "evidence/engine_memory_table.hpp"
 #include "evidence/inference_stack.hpp"
+#include "presets/estimators/engine_memory_table.hpp"
 
 namespace llmcalc {
 

@@ -8,7 +8,7 @@
 
 #include "evidence/format_words.hpp"
 #include "evidence/words.hpp"
-#include "presets/gguf_mix.hpp"
+#include "presets/formats/gguf_mix.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

@@ -7,15 +7,15 @@
 
 #include "evidence/beyond_decoding.hpp"
 #include "evidence/case_memory.hpp"
-#include "evidence/engine_memory_table.hpp"
 #include "evidence/format_name.hpp"
 #include "evidence/inference_ranks.hpp"
+#include "evidence/logs/served_model.hpp"
 #include "evidence/room.hpp"
 #include "evidence/row_arch.hpp"
 #include "evidence/row_figures.hpp"
-#include "evidence/served_model.hpp"
 #include "evidence/words.hpp"
-#include "presets/gguf_mix.hpp"
+#include "presets/estimators/engine_memory_table.hpp"
+#include "presets/formats/gguf_mix.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

@@ -2,7 +2,7 @@
 /// A row's engine as the estimator knows it.
 
 #include "evidence/inference_case.hpp"
-#include "presets/inference_estimator.hpp"
+#include "presets/estimators/inference_estimator.hpp"
 
 namespace llmcalc {
 

@@ -1,9 +1,9 @@
 #include "evidence/prediction.hpp"
 
 #include "evidence/case_memory.hpp"
-#include "evidence/inference_fit.hpp"
+#include "evidence/fit/inference_fit.hpp"
+#include "evidence/fit/training_fit.hpp"
 #include "evidence/inference_stack.hpp"
-#include "evidence/training_fit.hpp"
 #include "evidence/training_stack.hpp"
 
 namespace llmcalc {

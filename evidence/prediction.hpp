@@ -5,7 +5,7 @@
 
 #include "evidence/inference_times.hpp"
 #include "evidence/training_case.hpp"
-#include "presets/process_memory.hpp"
+#include "presets/estimators/process_memory.hpp"
 
 namespace llmcalc {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "evidence/engine_scheduler.hpp"
-#include "evidence/table_passes.hpp"
+#include "evidence/profile/table_passes.hpp"
+#include "presets/estimators/engine_scheduler.hpp"
 
 namespace llmcalc {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "evidence/operator_table.hpp"
+#include "evidence/profile/operator_table.hpp"
 #include "evidence/run_case.hpp"
 #include "serve/fleet.hpp"
 

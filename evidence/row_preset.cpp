@@ -1,6 +1,6 @@
 #include "evidence/row_preset.hpp"
 
-#include "evidence/served_model.hpp"
+#include "evidence/logs/served_model.hpp"
 #include "presets/load.hpp"
 
 namespace llmcalc {

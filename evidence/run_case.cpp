@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "evidence/engine_memory_table.hpp"
-#include "evidence/engine_scheduler.hpp"
 #include "evidence/format_name.hpp"
 #include "evidence/inference_stack.hpp"
-#include "evidence/served_model.hpp"
+#include "evidence/logs/served_model.hpp"
 #include "evidence/words.hpp"
+#include "presets/estimators/engine_memory_table.hpp"
+#include "presets/estimators/engine_scheduler.hpp"
 #include "presets/load.hpp"
 #include "text/names.hpp"
 

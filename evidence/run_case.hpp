@@ -7,7 +7,7 @@
 #include "evidence/engine_name.hpp"
 #include "evidence/recorded_run.hpp"
 #include "evidence/row_cluster.hpp"
-#include "presets/inference_estimator.hpp"
+#include "presets/estimators/inference_estimator.hpp"
 #include "serve/engine_memory.hpp"
 
 namespace llmcalc {

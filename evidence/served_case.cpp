@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "evidence/case_memory.hpp"
-#include "evidence/engine_scheduler.hpp"
+#include "presets/estimators/engine_scheduler.hpp"
 #include "serve/fleet.hpp"
 
 namespace llmcalc {

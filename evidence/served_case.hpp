@@ -2,7 +2,7 @@
 /// Clients of a row of inference, served by the row's engine.
 
 #include "evidence/inference_case.hpp"
-#include "presets/inference_estimator.hpp"
+#include "presets/estimators/inference_estimator.hpp"
 #include "serve/served.hpp"
 
 namespace llmcalc {

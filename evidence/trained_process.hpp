@@ -2,7 +2,7 @@
 /// A row of training as a process that holds memory (presets/process_memory.hpp).
 
 #include "evidence/training_case.hpp"
-#include "presets/process_memory.hpp"
+#include "presets/estimators/process_memory.hpp"
 
 namespace llmcalc {
 

@@ -11,7 +11,7 @@
 #include "evidence/recomputed.hpp"
 #include "evidence/row_cluster.hpp"
 #include "evidence/stack.hpp"
-#include "presets/process_memory.hpp"
+#include "presets/estimators/process_memory.hpp"
 
 namespace llmcalc {
 

@@ -2,7 +2,7 @@
 /// A row's software as the estimator knows it.
 
 #include "evidence/training_case.hpp"
-#include "presets/training_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
 
 namespace llmcalc {
 

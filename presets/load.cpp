@@ -8,9 +8,9 @@
 #include <optional>
 #include <span>
 
+#include "presets/formats/held_formats.hpp"
 #include "presets/header/checkpoint_model.hpp"
 #include "presets/header/gguf_config.hpp"
-#include "presets/held_formats.hpp"
 #include "presets/import/import.hpp"
 #include "presets/meant_model.hpp"
 #include "presets/model_file.hpp"

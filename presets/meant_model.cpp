@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "presets/gguf_mix.hpp"
+#include "presets/formats/gguf_mix.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 

@@ -4,10 +4,10 @@
 
 #include "calc/parameters.hpp"
 #include "presets/arch_check.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "presets/layer_pattern.hpp"
 #include "presets/mixer_file.hpp"
 #include "presets/repeats.hpp"
-#include "presets/weight_formats.hpp"
 #include "presets/weights_file.hpp"
 #include "text/names.hpp"
 

@@ -33,9 +33,9 @@
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
-#include "presets/inference_estimator.hpp"
-#include "presets/stored_plan.hpp"
-#include "presets/training_estimator.hpp"
+#include "presets/estimators/inference_estimator.hpp"
+#include "presets/estimators/stored_plan.hpp"
+#include "presets/estimators/training_estimator.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "presets/held_formats.hpp"
-#include "presets/weight_formats.hpp"
+#include "presets/formats/held_formats.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

@@ -10,8 +10,9 @@
 #include <span>
 
 #include "evidence/accuracy_groups.hpp"
-#include "report/lines.hpp"
-#include "report/replay_report.hpp"
+#include "report/render/lines.hpp"
+#include "report/serve/replay_report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "presets/header/tensor_group.hpp"
 #include "text/counted.hpp"
+#include "text/format.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

@@ -7,9 +7,10 @@
 
 #include "calc/collective.hpp"
 #include "calc/roofline.hpp"
-#include "presets/training_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
 #include "text/counted.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

@@ -7,10 +7,15 @@
 #include <cmath>
 #include <optional>
 
-#include "presets/training_estimator.hpp"
+#include "ask/answer/measured_scale.hpp"
+#include "presets/estimators/training_estimator.hpp"
 #include "report/explain/definition.hpp"
-#include "report/software.hpp"
+#include "report/interval.hpp"
+#include "report/plan/plan_report.hpp"
+#include "report/question.hpp"
+#include "report/render/render.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
 

@@ -6,12 +6,15 @@
 #include <array>
 #include <cmath>
 
+#include "ask/answer/interval.hpp"
+#include "ask/answer/serving/engine.hpp"
+#include "ask/answer/serving/serving.hpp"
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/settle.hpp"
 #include "calc/parameters.hpp"
-#include "evidence/engine_memory_table.hpp"
-#include "report/options.hpp"
-#include "report/sections.hpp"
-#include "report/serving.hpp"
-#include "report/software.hpp"
+#include "presets/estimators/engine_memory_table.hpp"
+#include "report/interval.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {

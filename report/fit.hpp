@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "ask/request/request.hpp"
 #include "calc/infer.hpp"
 #include "report/report.hpp"
-#include "report/request.hpp"
 
 namespace llmcalc {
 
@@ -53,8 +53,4 @@ Bytes memory_to_fit(const Request& r);
 
 /// The rows of a settled request's model: in the formats of the request, else in each that its engine usually runs.
 ModelFit model_fit(const Request& r, const FitQuestion& q);
-
-/// All models, largest first. Throws InputError where none of them can be run as asked.
-Report fit_report(const FitQuestion& q, std::vector<ModelFit> models);
-
 }  // namespace llmcalc

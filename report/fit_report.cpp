@@ -1,15 +1,20 @@
+#include "report/fit_report.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "presets/weight_formats.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "report/fit.hpp"
-#include "report/options.hpp"
+#include "report/interval.hpp"
+#include "report/model/model_sections.hpp"
 #include "report/question.hpp"
-#include "report/sections.hpp"
-#include "report/software.hpp"
+#include "report/report.hpp"
 #include "text/counted.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "report/options.hpp"
-#include "report/sections.hpp"
-#include "report/stages.hpp"
+#include "ask/request/options.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/train/stages.hpp"
 #include "text/counted.hpp"
 
 namespace llmcalc {

@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "report/options.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
 #include "report/report.hpp"
-#include "report/request.hpp"
 
 namespace llmcalc {
 

@@ -4,35 +4,12 @@
 
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "calc/units.hpp"
+#include "text/format.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
-
-/// The meaning of a number, which decides how it is printed, exactly and for people.
-enum class Unit : std::uint8_t {
-  none,
-  parameters,
-  tokens,
-  sequences,
-  bytes,
-  flops,
-  seconds,
-  ratio,  ///< printed as a percentage
-  tokens_per_second,
-  flops_per_byte,
-  days,
-  hours,
-  kilowatt_hours,
-  kilograms,
-  dollars,
-  bits
-};
-
-using Quantity = std::variant<Count, Flops, double, bool, std::string>;
 
 struct Row {
   std::string key;    ///< in JSON, dots for nesting; empty: not there
@@ -60,6 +37,9 @@ struct Section {
     add(std::move(row_key), std::move(label), Quantity(value), Unit::flops, std::move(note));
   }
 };
+
+/// The exact number where it says more than human_text; else nothing.
+std::string exact_beside(const Row& row);
 
 /// A plain table, for lists and operators.
 struct Grid {
@@ -105,35 +85,7 @@ struct Screen {
   bool colour = false;  ///< bold and colours
   bool exact = false;   ///< every digit beside the rounded numbers; JSON always has them
 };
-std::string render(const Report& report, const Screen& screen);
-
-/// Parts of the style text: a whole report, one grid, and lines in bold where the screen has it.
-std::string render_text(const Report& report, const Screen& screen);
-std::string grid_text(const Grid& grid, const Screen& screen);
-std::string in_bold(const std::string& lines, const Screen& screen);
 
 /// The version of the JSON of reports: another number is another meaning of some key.
 inline constexpr Count report_schema = 2;
-json::Value report_json(const Report& report);
-/// One value, exact.
-json::Value value_json(const Quantity& q);
-/// The number of such a value, counts past 2^64 among them; nothing where it is none.
-std::optional<double> number_of(const json::Value& value);
-/// JSON text; integers past 2^64 with every digit.
-std::string dump(const json::Value& value);
-
-/// "405,853,388,800", and "405.85 B parameters", "754.9 GiB", "2.197 PFLOP", "4.08 ms", "54.6 %".
-std::string exact_text(const Quantity& value);
-std::string human_text(const Quantity& value, Unit unit);
-std::string bytes_text(Bytes b);  // human_text() of bytes
-/// human_text() without its last word, which stands in the heading: "405.9 B".
-std::string short_text(const Quantity& value, Unit unit);
-/// The exact number where it says more than human_text; else nothing.
-std::string exact_beside(const Row& row);
-
-/// Every digit of a 128-bit number.
-std::string digits(Wide value);
-/// 1234567 -> "1,234,567".
-std::string grouped_digits(const std::string& digits);
-
 }  // namespace llmcalc

@@ -4,6 +4,7 @@
 
 #include "calc/scaling.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "ask/request/options.hpp"
 #include "report/explain/definition.hpp"
-#include "report/options.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {

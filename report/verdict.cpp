@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "report/software.hpp"
+#include "report/interval.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

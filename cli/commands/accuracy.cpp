@@ -6,17 +6,18 @@
 #include <set>
 #include <span>
 
+#include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/json_file.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
-#include "evidence/left_out.hpp"
-#include "evidence/once_measured.hpp"
-#include "evidence/operator_table.hpp"
-#include "presets/inference_estimator.hpp"
+#include "evidence/fit/left_out.hpp"
+#include "evidence/fit/once_measured.hpp"
+#include "evidence/profile/operator_table.hpp"
+#include "presets/estimators/inference_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
 #include "presets/load.hpp"
-#include "presets/training_estimator.hpp"
 #include "report/accuracy_report.hpp"
 #include "text/error.hpp"
 #include "text/file_exists.hpp"

@@ -1,4 +1,6 @@
 #include "cli/commands/ask.hpp"
+#include "ask/request/check/check.hpp"
+#include "report/render/render.hpp"
 
 #include <sstream>
 

@@ -1,8 +1,10 @@
 #pragma once
 /// The commands that ask a question about a model under a plan.
 
+#include "ask/request/request.hpp"
 #include "cli/arguments.hpp"
 #include "report/question.hpp"
+#include "report/report.hpp"
 
 namespace llmcalc {
 

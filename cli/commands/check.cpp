@@ -5,6 +5,7 @@
 #include <iterator>
 #include <vector>
 
+#include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/shares.hpp"
@@ -12,6 +13,7 @@
 #include "presets/load.hpp"
 #include "report/check/baseline.hpp"
 #include "report/check/engine_check.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 

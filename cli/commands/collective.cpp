@@ -1,5 +1,6 @@
 #include <array>
 
+#include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "presets/load.hpp"

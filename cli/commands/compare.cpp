@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <array>
 
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/commands/plan.hpp"
 #include "presets/load.hpp"
 #include "report/compare.hpp"
 #include "report/question.hpp"
+#include "report/render/render.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 

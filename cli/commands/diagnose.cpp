@@ -4,12 +4,18 @@
 #include <algorithm>
 #include <array>
 
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "evidence/served_model.hpp"
+#include "evidence/logs/served_model.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "presets/load.hpp"
-#include "presets/weight_formats.hpp"
-#include "report/diagnosis.hpp"
+#include "report/diagnose/diagnosis.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/plan/plan_report.hpp"
+#include "report/serve/serving_sections.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 

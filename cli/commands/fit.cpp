@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/progress_line.hpp"
@@ -9,6 +11,7 @@
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "report/fit.hpp"
+#include "report/fit_report.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "presets/import/reading.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
 #include "presets/unknown_keys.hpp"
-#include "report/lines.hpp"
+#include "report/render/lines.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

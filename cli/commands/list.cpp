@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "ask/answer/serving/settle.hpp"
 #include "calc/dtype.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
@@ -14,8 +15,10 @@
 #include "presets/builtin.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
-#include "report/sections.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

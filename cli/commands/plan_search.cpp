@@ -11,12 +11,15 @@
 #include <thread>
 #include <vector>
 
+#include "ask/answer/process_estimate.hpp"
+#include "ask/request/options.hpp"
 #include "calc/offload.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
-#include "report/options.hpp"
+#include "report/question.hpp"
 #include "report/report.hpp"
 #include "text/counted.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

@@ -4,8 +4,8 @@
 #include <functional>
 #include <optional>
 
+#include "ask/request/request.hpp"
 #include "cli/progress_line.hpp"
-#include "report/request.hpp"
 #include "search/search.hpp"
 
 namespace llmcalc {

@@ -3,14 +3,23 @@
 #include <algorithm>
 #include <atomic>
 
+#include "ask/answer/serving/offer.hpp"
+#include "ask/answer/serving/plan.hpp"
+#include "ask/answer/serving/settle.hpp"
+#include "ask/request/check/check.hpp"
+#include "ask/request/check/serving.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/commands/plan.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/shares.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
-#include "report/plan_goals.hpp"
-#include "report/serving_plan.hpp"
+#include "report/plan/plan_goals.hpp"
+#include "report/plan/plan_rivals.hpp"
+#include "report/plan/serving_plan_report.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 

@@ -7,6 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "ask/answer/measured_scale.hpp"
+#include "ask/request/check/check.hpp"
+#include "ask/request/offload.hpp"
+#include "ask/request/request.hpp"
 #include "calc/run.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -14,14 +18,18 @@
 #include "cli/commands/plan_search.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
-#include "report/measured_scale.hpp"
-#include "report/offload.hpp"
-#include "report/plan_goals.hpp"
-#include "report/plan_report.hpp"
+#include "report/plan/plan_goals.hpp"
+#include "report/plan/plan_largest.hpp"
+#include "report/plan/plan_report.hpp"
+#include "report/plan/plan_rivals.hpp"
+#include "report/plan/plan_space.hpp"
 #include "report/question.hpp"
+#include "report/report.hpp"
+#include "report/train/measured_notes.hpp"
 #include "search/search.hpp"
 #include "text/counted.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "report/scaling_report.hpp"

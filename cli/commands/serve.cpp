@@ -3,14 +3,23 @@
 #include <array>
 #include <new>
 
+#include "ask/answer/serving/engine.hpp"
+#include "ask/answer/serving/run.hpp"
+#include "ask/answer/serving/serving.hpp"
+#include "ask/answer/serving/traffic.hpp"
+#include "ask/request/check/serving.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "cli/trace_file.hpp"
 #include "report/question.hpp"
-#include "report/serving_report.hpp"
-#include "report/serving_trace.hpp"
+#include "report/serve/serving_refusal.hpp"
+#include "report/serve/serving_report.hpp"
+#include "report/serve/serving_trace.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {

@@ -2,10 +2,12 @@
 
 #include <array>
 
+#include "ask/request/options.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/stop.hpp"
 #include "cli/trace_file.hpp"
-#include "report/trace.hpp"
+#include "report/question.hpp"
+#include "report/trace/trace.hpp"
 
 namespace llmcalc {
 

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "cli/json_file.hpp"
-#include "evidence/operator_rates.hpp"
+#include "evidence/profile/operator_rates.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
 #include "validate/calibrate.hpp"

@@ -20,8 +20,11 @@
 #include "learn/beam.hpp"
 #include "learn/trained_model.hpp"
 #include "model/machine_memory.hpp"
-#include "report/sections.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/render/render.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 #include "text/quantity.hpp"
 #include "text/utf8.hpp"
 

@@ -6,10 +6,11 @@
 #include <array>
 #include <cmath>
 
+#include "ask/answer/conventions.hpp"
 #include "calc/run.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
-#include "report/conventions.hpp"
+#include "text/format.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

@@ -6,7 +6,8 @@
 
 #include "calc/parameters.hpp"
 #include "learn/ngram.hpp"
-#include "report/sections.hpp"
+#include "report/model/model_sections.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 

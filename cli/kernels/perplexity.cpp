@@ -14,8 +14,10 @@
 #include "cli/stop.hpp"
 #include "learn/corpus.hpp"
 #include "model/machine_memory.hpp"
-#include "report/sections.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
+#include "text/format.hpp"
 #include "text/quantity.hpp"
 #include "text/utf8.hpp"
 

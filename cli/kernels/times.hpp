@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "report/plan/plan_goals.hpp"
 #include "report/report.hpp"
 #include "validate/timing.hpp"
 

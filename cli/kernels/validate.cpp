@@ -4,6 +4,9 @@
 
 #include <array>
 
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/kernels/found.hpp"
 #include "cli/kernels/instrument_sections.hpp"
@@ -12,7 +15,9 @@
 #include "cli/stop.hpp"
 #include "learn/model_folder.hpp"
 #include "presets/load.hpp"
-#include "report/sections.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/question.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 #include "validate/calibrate.hpp"

@@ -9,9 +9,9 @@
 #include <set>
 #include <vector>
 
+#include "presets/formats/held_formats.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "presets/header/model_groups.hpp"
-#include "presets/held_formats.hpp"
-#include "presets/weight_formats.hpp"
 #include "text/counted.hpp"
 #include "text/names.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "presets/weight_formats.hpp"
+#include "presets/formats/weight_formats.hpp"
 
 namespace llmcalc {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <vector>
 
+#include "presets/formats/weight_formats.hpp"
 #include "presets/header/tensor_words.hpp"
-#include "presets/weight_formats.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

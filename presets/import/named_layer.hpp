@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "presets/fused_matrices.hpp"
+#include "presets/formats/fused_matrices.hpp"
 #include "presets/import/matrices.hpp"
 
 namespace llmcalc::import {

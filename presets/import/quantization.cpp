@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "presets/held_formats.hpp"
+#include "presets/formats/held_formats.hpp"
 #include "presets/import/scheme.hpp"
 #include "text/names.hpp"
 

@@ -6,10 +6,14 @@
 #include <map>
 #include <optional>
 
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/settle.hpp"
 #include "presets/load.hpp"
 #include "report/collective_report.hpp"
-#include "report/options.hpp"
 #include "report/question.hpp"
+#include "report/render/render.hpp"
 #include "report/scaling_report.hpp"
 #include "text/error.hpp"
 

@@ -9,7 +9,9 @@
 #include "calc/parameters.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "calc/train.hpp"
+#include "report/compare.hpp"
 #include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

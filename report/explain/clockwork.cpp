@@ -10,6 +10,7 @@
 #include "calc/train.hpp"
 #include "report/explain/merged_terms.hpp"
 #include "report/explain/sum.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {

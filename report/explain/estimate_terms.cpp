@@ -9,10 +9,12 @@
 #include <map>
 #include <set>
 
+#include "ask/answer/interval.hpp"
+#include "ask/request/request.hpp"
 #include "evidence/accuracy.hpp"
 #include "evidence/measurement_file.hpp"
 #include "evidence/published.hpp"
-#include "report/software.hpp"
+#include "report/interval.hpp"
 
 namespace llmcalc::explain {
 namespace {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/settle.hpp"
 #include "presets/load.hpp"
 #include "report/explain/general.hpp"
-#include "report/options.hpp"
 
 namespace llmcalc::explain {
 namespace {

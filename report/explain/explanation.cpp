@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/explain/general.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "report/explain/definition.hpp"
 #include "report/explain/estimate_terms.hpp"
+#include "report/report.hpp"
 
 namespace llmcalc::explain {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {

@@ -6,6 +6,8 @@
 #include "calc/textbook/muon.hpp"
 #include "calc/textbook/weights.hpp"
 #include "report/explain/modules.hpp"
+#include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "report/report.hpp"
+
 namespace llmcalc::explain {
 
 /// A letter of a formula. Its value is a number as printed: every digit of a whole one.

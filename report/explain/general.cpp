@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "ask/answer/process_estimate.hpp"
 #include "calc/cluster.hpp"
 #include "calc/collective.hpp"
 #include "calc/scaling.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {

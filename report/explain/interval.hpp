@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "presets/estimate.hpp"
+#include "presets/estimators/estimate.hpp"
 #include "report/explain/definition.hpp"
 
 namespace llmcalc::explain {

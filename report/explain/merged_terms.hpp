@@ -11,6 +11,7 @@
 
 #include "report/explain/formula.hpp"
 #include "report/explain/setting.hpp"
+#include "report/report.hpp"
 
 namespace llmcalc::explain {
 

@@ -6,6 +6,7 @@
 #include "calc/textbook/operands.hpp"
 #include "report/explain/expr.hpp"
 #include "report/explain/setting.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

@@ -8,6 +8,7 @@
 #include "calc/pricing.hpp"
 #include "report/explain/formula.hpp"
 #include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 

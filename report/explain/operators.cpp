@@ -6,6 +6,7 @@
 #include "calc/price.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/operator_formula.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {

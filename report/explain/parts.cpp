@@ -5,6 +5,7 @@
 
 #include "report/explain/formula.hpp"
 #include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {

@@ -5,14 +5,21 @@
 #include <array>
 #include <cmath>
 
+#include "ask/answer/serving/engine.hpp"
 #include "calc/parallel/vocabulary.hpp"
-#include "report/process_estimate.hpp"
-#include "report/sections.hpp"
-#include "report/sensitivity.hpp"
-#include "report/serving_report.hpp"
-#include "report/stages.hpp"
-#include "report/step_target.hpp"
-#include "report/target_report.hpp"
+#include "report/infer/inference_sections.hpp"
+#include "report/infer/target_report.hpp"
+#include "report/model/flops_sections.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/serve/serving_report.hpp"
+#include "report/serve/serving_sections.hpp"
+#include "report/train/process_section.hpp"
+#include "report/train/run_section.hpp"
+#include "report/train/sensitivity_section.hpp"
+#include "report/train/stages.hpp"
+#include "report/train/step_target.hpp"
+#include "report/train/training_sections.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {

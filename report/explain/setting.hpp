@@ -8,13 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "ask/request/request.hpp"
 #include "calc/block.hpp"
 #include "calc/infer.hpp"
 #include "calc/textbook/sizes.hpp"
 #include "calc/train.hpp"
 #include "report/explain/expr.hpp"
 #include "report/report.hpp"
-#include "report/request.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc::explain {
 

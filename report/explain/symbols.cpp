@@ -4,10 +4,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "ask/request/prices.hpp"
 #include "calc/parallel/vocabulary.hpp"
 #include "calc/roofline.hpp"
 #include "calc/textbook/sizes.hpp"
-#include "report/sections.hpp"
+#include "report/question.hpp"
+#include "report/train/run_section.hpp"
 
 namespace llmcalc::explain {
 namespace {

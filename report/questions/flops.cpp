@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include "ask/request/request.hpp"
+#include "report/model/flops_sections.hpp"
+#include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
-#include "report/sections.hpp"
+#include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

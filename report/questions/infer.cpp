@@ -1,8 +1,13 @@
+#include "ask/request/request.hpp"
+#include "report/infer/inference_sections.hpp"
+#include "report/infer/target_report.hpp"
+#include "report/interval.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
-#include "report/sections.hpp"
-#include "report/sensitivity.hpp"
-#include "report/software.hpp"
-#include "report/target_report.hpp"
+#include "report/report.hpp"
+#include "report/train/sensitivity_section.hpp"
+#include "report/train/training_sections.hpp"
 #include "report/verdict.hpp"
 
 namespace llmcalc {

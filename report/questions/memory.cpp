@@ -1,6 +1,10 @@
-#include "report/process_estimate.hpp"
+#include "ask/request/request.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
-#include "report/sections.hpp"
+#include "report/report.hpp"
+#include "report/train/process_section.hpp"
+#include "report/train/training_sections.hpp"
 #include "report/verdict.hpp"
 
 namespace llmcalc {

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include "ask/request/request.hpp"
+#include "report/model/model_sections.hpp"
 #include "report/question.hpp"
-#include "report/sections.hpp"
+#include "report/report.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

@@ -2,17 +2,23 @@
 
 #include <algorithm>
 
-#include "report/measured_scale.hpp"
-#include "report/process_estimate.hpp"
+#include "ask/answer/remedy.hpp"
+#include "ask/request/request.hpp"
+#include "report/interval.hpp"
+#include "report/model/flops_sections.hpp"
+#include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
-#include "report/remedy.hpp"
-#include "report/sections.hpp"
-#include "report/sensitivity.hpp"
-#include "report/software.hpp"
-#include "report/step_target.hpp"
+#include "report/report.hpp"
+#include "report/train/measured_notes.hpp"
+#include "report/train/process_section.hpp"
+#include "report/train/run_section.hpp"
+#include "report/train/sensitivity_section.hpp"
+#include "report/train/step_target.hpp"
+#include "report/train/training_sections.hpp"
 #include "report/verdict.hpp"
 #include "search/reverse.hpp"
 #include "text/counted.hpp"
+#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "report/lines.hpp"
+#include "report/render/lines.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 

@@ -1,6 +1,6 @@
 // FLOPs per token by every convention.
 
-#include "report/conventions.hpp"
+#include "ask/answer/conventions.hpp"
 
 #include "calc/run.hpp"
 #include "presets/load.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "ask/request/request.hpp"
 #include "calc/collective.hpp"
 #include "calc/price.hpp"
 #include "calc/scaling.hpp"
@@ -15,6 +16,7 @@
 #include "report/explain/parts.hpp"
 #include "report/explain/rules.hpp"
 #include "report/explain/sum.hpp"
+#include "report/question.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/expression.hpp"
 #include "tests/cli/program.hpp"

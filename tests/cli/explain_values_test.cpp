@@ -6,13 +6,17 @@
 #include <cmath>
 #include <sstream>
 
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/settle.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "report/explain/explanation.hpp"
-#include "report/options.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/expression.hpp"
 #include "tests/cli/odd_models.hpp"
+#include "text/format.hpp"
 
 using namespace llmcalc;
 using explain::Definition;

@@ -4,9 +4,13 @@
 #include <map>
 #include <optional>
 
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
 #include "cli/command.hpp"
 #include "presets/load.hpp"
 #include "report/question.hpp"
+#include "report/render/render.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "evidence/trained_process.hpp"
 #include "presets/load.hpp"
-#include "report/process_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 

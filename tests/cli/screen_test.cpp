@@ -6,7 +6,9 @@
 #include <sstream>
 
 #include "presets/builtin.hpp"
-#include "report/lines.hpp"
+#include "report/question.hpp"
+#include "report/render/lines.hpp"
+#include "report/render/text.hpp"
 #include "report/report.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"

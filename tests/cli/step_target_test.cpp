@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/settle.hpp"
+#include "ask/request/software.hpp"
 #include "presets/load.hpp"
-#include "report/options.hpp"
-#include "report/software.hpp"
-#include "report/step_target.hpp"
+#include "report/train/step_target.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 

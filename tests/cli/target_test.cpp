@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "ask/answer/process_estimate.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/settle.hpp"
+#include "ask/request/software.hpp"
+#include "ask/request/target.hpp"
 #include "calc/infer.hpp"
 #include "presets/load.hpp"
-#include "report/options.hpp"
-#include "report/software.hpp"
-#include "report/target_report.hpp"
+#include "report/infer/target_report.hpp"
+#include "report/report.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/sentence.hpp"

@@ -3,7 +3,7 @@
 #include "evidence/adapter_words.hpp"
 
 #include "calc/train.hpp"
-#include "evidence/served_model.hpp"
+#include "evidence/logs/served_model.hpp"
 #include "evidence/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

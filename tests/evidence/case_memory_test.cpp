@@ -2,7 +2,7 @@
 
 #include "evidence/case_memory.hpp"
 
-#include "evidence/engine_memory_table.hpp"
+#include "presets/estimators/engine_memory_table.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 #include "tests/sentence.hpp"

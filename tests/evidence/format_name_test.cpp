@@ -3,7 +3,7 @@
 #include "evidence/format_name.hpp"
 
 #include "evidence/inference_case.hpp"
-#include "presets/gguf_mix.hpp"
+#include "presets/formats/gguf_mix.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "evidence/inference_times.hpp"
 
-#include "evidence/inference_fit.hpp"
+#include "evidence/fit/inference_fit.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/measurement_file.hpp"
 #include "evidence/prediction.hpp"

@@ -1,6 +1,6 @@
 // Numbers that were measured at points.
 
-#include "evidence/measured_grid.hpp"
+#include "evidence/profile/measured_grid.hpp"
 
 #include <array>
 #include <cmath>

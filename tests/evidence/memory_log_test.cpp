@@ -1,7 +1,7 @@
 // Logs that say where memory went: every number of every wording, what is absent, and terms that add up.
 
-#include "evidence/memory_booking.hpp"
-#include "evidence/served_model.hpp"
+#include "evidence/logs/memory_booking.hpp"
+#include "evidence/logs/served_model.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"

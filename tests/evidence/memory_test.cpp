@@ -5,7 +5,7 @@
 
 #include "evidence/accuracy.hpp"
 #include "evidence/accuracy_groups.hpp"
-#include "evidence/memory_fit.hpp"
+#include "evidence/fit/memory_fit.hpp"
 #include "evidence/trained_process.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

@@ -1,10 +1,10 @@
 // How much a measurement of the machine narrows an interval.
 
-#include "evidence/once_measured.hpp"
+#include "evidence/fit/once_measured.hpp"
 
 #include <cmath>
 
-#include "presets/training_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

@@ -1,6 +1,6 @@
 // Tables made from known rates give these rates back; the published ones are predicted as closely as they should be.
 
-#include "evidence/operator_rates.hpp"
+#include "evidence/profile/operator_rates.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Folders of tables of operators as files: what is read, and what is refused with which sentence.
 
-#include "evidence/operator_table.hpp"
+#include "evidence/profile/operator_table.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "calc/device.hpp"
-#include "evidence/table_subject.hpp"
+#include "evidence/profile/table_subject.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"

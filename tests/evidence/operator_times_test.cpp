@@ -1,8 +1,8 @@
 // Passes from tables of operators: each layer as often as the model runs it, linear between rows.
 
-#include "evidence/operator_times.hpp"
+#include "evidence/profile/operator_times.hpp"
 
-#include "evidence/table_passes.hpp"
+#include "evidence/profile/table_passes.hpp"
 
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"

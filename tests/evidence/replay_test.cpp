@@ -2,8 +2,8 @@
 
 #include "evidence/replay.hpp"
 
-#include "evidence/engine_scheduler.hpp"
 #include "evidence/errors.hpp"
+#include "presets/estimators/engine_scheduler.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "evidence/accuracy.hpp"
-#include "evidence/left_out.hpp"
-#include "evidence/once_measured.hpp"
-#include "presets/inference_estimator.hpp"
-#include "presets/training_estimator.hpp"
+#include "evidence/fit/left_out.hpp"
+#include "evidence/fit/once_measured.hpp"
+#include "presets/estimators/inference_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

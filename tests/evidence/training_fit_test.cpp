@@ -1,13 +1,13 @@
 // Parameters of the estimator are found again in steps that were made with them.
 
-#include "evidence/training_fit.hpp"
+#include "evidence/fit/training_fit.hpp"
 
 #include <cmath>
 #include <map>
 #include <set>
 
-#include "evidence/inference_fit.hpp"
-#include "evidence/left_out.hpp"
+#include "evidence/fit/inference_fit.hpp"
+#include "evidence/fit/left_out.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

@@ -11,14 +11,14 @@
 #include <string>
 #include <string_view>
 
+#include "ask/request/weight_precision.hpp"
+#include "evidence/logs/memory_log.hpp"
 #include "evidence/measurement_file.hpp"
-#include "evidence/memory_log.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/header/checkpoint_model.hpp"
 #include "presets/header/gguf_config.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
-#include "report/weight_precision.hpp"
 #include "text/quantity.hpp"
 
 using namespace llmcalc;

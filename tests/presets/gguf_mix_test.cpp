@@ -1,13 +1,13 @@
 // llama-quantize's mixes against the sizes of published files. A file is its tensors and a header, which is the same
 // for every type of one model.
 
-#include "presets/gguf_mix.hpp"
+#include "presets/formats/gguf_mix.hpp"
 
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
-#include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/mix_bytes.hpp"
 

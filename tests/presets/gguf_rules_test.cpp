@@ -1,6 +1,6 @@
 // Rules of llama-quantize that the names of newer architectures' tensors meet, counted by hand.
 
-#include "presets/gguf_rules.hpp"
+#include "presets/formats/gguf_rules.hpp"
 
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"

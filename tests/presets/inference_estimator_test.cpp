@@ -1,6 +1,6 @@
 // The estimator of inference: parameters, profiles of engines, and laws of its times.
 
-#include "presets/inference_estimator.hpp"
+#include "presets/estimators/inference_estimator.hpp"
 
 #include <set>
 

@@ -3,7 +3,7 @@
 #include "presets/meant_model.hpp"
 
 #include "calc/parameters.hpp"
-#include "presets/held_formats.hpp"
+#include "presets/formats/held_formats.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "calc/memory.hpp"
-#include "presets/gguf_mix.hpp"
+#include "presets/formats/gguf_mix.hpp"
 #include "presets/model_card.hpp"
 
 namespace llmcalc::test {

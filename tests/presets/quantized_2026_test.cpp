@@ -5,10 +5,10 @@
 
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
-#include "presets/gguf_mix.hpp"
+#include "presets/formats/gguf_mix.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
-#include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/released.hpp"
 #include "tests/sentence.hpp"

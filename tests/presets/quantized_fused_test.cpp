@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "calc/parameters.hpp"
-#include "presets/fused_matrices.hpp"
+#include "presets/formats/fused_matrices.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
 #include "tests/presets/quantised_blocks.hpp"

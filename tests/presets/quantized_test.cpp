@@ -2,10 +2,10 @@
 
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "presets/import/import.hpp"
 #include "presets/import/scheme.hpp"
 #include "presets/model_file.hpp"
-#include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/released.hpp"
 #include "tests/sentence.hpp"

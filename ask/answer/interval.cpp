@@ -1,0 +1,49 @@
+#include "ask/answer/interval.hpp"
+
+#include "ask/request/software.hpp"
+
+namespace llmcalc {
+
+bool stands_on_runs(const TrainingEstimator& e, const HardwareCard& card) {
+  return e.measured(card.name) || card.measured;
+}
+bool stands_on_runs(const InferenceEstimator& e, const HardwareCard& card) {
+  return e.measured(card.name) || card.measured;
+}
+
+bool has_operators_of_engine(const Request& r) {
+  return r.engine && r.hardware->measured && r.hardware->measured->engine == r.engine->name;
+}
+
+EstimateClass class_of(const Request& r) {
+  return estimate_class(r.model.arch, *r.hardware, !stands_on_runs(training_estimator(), *r.hardware));
+}
+
+std::optional<EstimateInterval> interval_of(const Request& r) {
+  if (!r.software || has_stated_efficiency(r) || r.plan.overlap) return std::nullopt;
+  const bool measured = r.run.measured_scale != 1;
+  const EstimateInterval i =
+      measured ? training_estimator().interval_once_measured(class_of(r)) : training_estimator().interval(class_of(r));
+  return i.known() ? std::optional(i) : std::nullopt;
+}
+
+std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimate& e) {
+  const auto interval = interval_of(r);
+  return interval ? std::optional(interval->above(e.bound.total(), e.estimate.total())) : std::nullopt;
+}
+
+InferenceClass class_of(const Request& r, InferenceClass kind) {
+  const bool known = chip_of(*r.hardware) != Chip::other && stands_on_runs(inference_estimator(), *r.hardware);
+  return known ? kind : class_on_unmeasured(inference_estimator(), kind);
+}
+
+std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
+  if (!r.engine || has_stated_efficiency(r) || r.plan.overlap) return std::nullopt;
+  if (r.serving.draft_tokens > 0 || r.serving.pools) return std::nullopt;
+  const EstimateInterval i = has_operators_of_engine(r)
+                                 ? inference_estimator().interval_once_measured(class_of(r, kind))
+                                 : inference_estimator().interval(class_of(r, kind));
+  return i.known() ? std::optional(i) : std::nullopt;
+}
+
+}  // namespace llmcalc

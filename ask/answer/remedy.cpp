@@ -1,0 +1,87 @@
+#include "ask/answer/remedy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ask/request/offload.hpp"
+#include "ask/request/software.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The option that makes a change: "--tp 4".
+std::string changed_option(const Remedied& m) {
+  switch (m.remedy) {
+    case Remedy::selective_recompute:
+      return "--recompute selective";
+    case Remedy::full_recompute:
+      return "--recompute full";
+    case Remedy::smaller_micro_batch:
+      return fmt::format("--micro-batch {}", m.plan.micro_batch);
+    case Remedy::more_tensor_ranks:
+      return fmt::format("--tp {}", ranks(m.layout, Group::tensor));
+    case Remedy::more_stages:
+      return fmt::format("--pp {}", ranks(m.layout, Group::pipeline));
+    case Remedy::more_context_ranks:
+      return fmt::format("--cp {}", ranks(m.layout, Group::context));
+    case Remedy::more_expert_ranks:
+      return fmt::format("--ep {}", ranks(m.layout, Group::expert));
+    case Remedy::more_sharding:
+      return fmt::format("--zero {}", static_cast<int>(m.layout.zero));
+    case Remedy::adam8bit:
+      return "--optimizer adam8bit";
+    case Remedy::bf16_gradients:
+      return "--gradient-bytes 2";
+    case Remedy::offloaded_activations:
+    case Remedy::offloaded_optimizer:
+    case Remedy::offloaded_weights:
+      return "--offload " + offload_text(m.plan.offload);
+  }
+  return "";
+}
+
+Request typed(const Request& r, const Remedied& m) {
+  Request one = r;
+  one.plan = m.plan;
+  one.layout = m.layout;
+  if (!r.software || r.gave("--software")) return one;
+  one.software.reset();
+  choose_software(one);
+  return for_training(one);
+}
+
+double device_seconds(const TypedRemedy& t) {
+  return static_cast<double>(devices(t.request.layout)) * t.change.step.value;
+}
+
+}  // namespace
+
+std::vector<TypedRemedy> typed_remedies(const Request& r) {
+  std::vector<TypedRemedy> all;
+  for (const Remedied& m : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
+    TypedRemedy t{m, typed(r, m)};
+    const Request& one = t.request;
+    const TrainEstimate e = train(one.model.arch, one.plan, one.layout, one.hardware->cluster);
+    t.change.step = e.estimate.total();
+    t.change.peak = e.memory.peak;
+    if (lacking({one.model.arch, one.plan, one.layout, one.hardware->cluster}) == Bytes()) all.push_back(std::move(t));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const TypedRemedy& a, const TypedRemedy& b) {
+    return device_seconds(a) != device_seconds(b) ? device_seconds(a) < device_seconds(b)
+                                                  : a.change.peak < b.change.peak;
+  });
+  return all;
+}
+
+std::string remedy_option(const Request& r, const Remedied& m) {
+  std::string s = changed_option(m);
+  if (r.gave("--dp") && m.layout.dp != r.layout.dp) s += fmt::format(" --dp {}", m.layout.dp);
+  if (r.gave("--gpus") && devices(m.layout) != devices(r.layout)) s += fmt::format(" --gpus {}", devices(m.layout));
+  const bool batch_follows = !r.gave("--global-batch");
+  if (batch_follows && m.plan.global_batch != mul(m.plan.micro_batch, replicas(m.layout)))
+    s += fmt::format(" --global-batch {}", m.plan.global_batch);
+  return s;
+}
+
+}  // namespace llmcalc

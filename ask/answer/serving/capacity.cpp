@@ -1,0 +1,254 @@
+#include "ask/answer/serving/capacity.hpp"
+
+// The most that a server answers per second.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ask/answer/serving/run.hpp"
+#include "ask/answer/serving/serving.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "ask/answer/serving/steady.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr double capacity_step = 1.02;  ///< rates closer than this count as one
+
+/// Of a prefix of so many tokens, what is not computed again.
+double kept_of_prefix(const SchedulerRules& rules, Count tokens) {
+  return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
+}
+
+/// A part of the engines that stands for `parts` such: one of them, or of two kinds as many as tell their ratio. A
+/// router that gives a session's turns to different engines needs several to show what that costs.
+struct FleetPart {
+  Request request;
+  double parts = 1;
+  FleetPart(const Request& r, bool sessions) : request(r) {
+    constexpr Count most = 8;
+    ServingInputs& v = request.serving;
+    if (v.pools) {
+      const Count both = std::gcd(v.pools->prefill, v.pools->decode);
+      v.pools = Pools{v.pools->prefill / both, v.pools->decode / both};
+      parts = real(both);
+      return;
+    }
+    const Count engines = sessions && v.routing != Routing::prefix_aware ? std::min(most, v.replicas) : 1;
+    parts = real(v.replicas) / real(engines);
+    v.replicas = engines;
+  }
+};
+
+/// `n` of the traffic's requests, over and over, at exactly another rate: as Poisson's, so that they are in no step
+/// with each other. Turns follow the answers that they wait for.
+ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n, std::uint64_t draw = 0) {
+  ChainId sessions = 0;
+  for (const ServerRequest& q : given)
+    if (q.session != no_chain) sessions = std::max(sessions, q.session + 1);
+  ServingTraffic all;
+  Random random(draw);
+  double drawn = 0;
+  for (Count i = 0; i < n; ++i) {
+    const auto round = static_cast<std::uint32_t>(static_cast<std::size_t>(i) / given.size());
+    ServerRequest q = given[static_cast<std::size_t>(i) % given.size()];
+    if (q.session != no_chain) q.session += round * sessions;
+    if (q.after != no_request)
+      q.after += round * static_cast<RequestId>(given.size());
+    else
+      q.at = Seconds(drawn += exponential(random) / rate);
+    all.requests.requests.push_back(q);
+  }
+  for (ServerRequest& q : all.requests.requests)
+    if (q.after == no_request) q.at = real(n) / rate / drawn * q.at;
+  return all;
+}
+
+/// Requests of a session in the mean, rounded up; 1 without sessions.
+Count mean_turns(const std::vector<ServerRequest>& all) {
+  Count requests = 0;
+  ChainId sessions = 0;
+  for (const ServerRequest& q : all) {
+    if (q.session == no_chain) continue;
+    ++requests;
+    sessions = std::max(sessions, q.session + 1);
+  }
+  return requests == 0 ? 1 : ceil_div(requests, sessions);
+}
+
+/// What is answered in the middle half of a run, counted from one end of a request to another: where many end at once,
+/// all of one end and none of the other.
+ServingCapacity middle_half(const ServerRun& run, double parts) {
+  std::vector<Ticks> ends;
+  for (const Answer& a : run.answers) ends.push_back(a.last);
+  std::sort(ends.begin(), ends.end());
+  const Ticks from = ends[ends.size() / 4], to = ends[ends.size() * 3 / 4];
+  if (from == to) return {static_cast<Count>(ends.size()), seconds(ends.back()), parts};
+  const auto until = [&](Ticks t) { return std::upper_bound(ends.begin(), ends.end(), t) - ends.begin(); };
+  return {static_cast<Count>(until(to) - until(from)), seconds(to - from), parts};
+}
+
+/// Tries rates on a part of the engines.
+class CapacityTrial {
+ public:
+  CapacityTrial(const Request& r, const ServingEngine& e, const ServingTraffic& traffic)
+      : engine_(e),
+        traffic_(traffic),
+        sessions_(has_sessions(traffic.requests.requests)),
+        turns_(mean_turns(traffic.requests.requests)),
+        part_(r, sessions_) {}
+
+  /// What is answered while half more comes, whatever rate was tried first.
+  ServingCapacity saturated() const {
+    constexpr int tries = 16;
+    constexpr double beyond = 1.5, least = 1.4, most = 1.6;
+    double rate = beyond * guess();
+    ServingCapacity c = middle_half(run(rate, enough(rate)), part_.parts);
+    for (int i = 0; i < tries; ++i) {
+      const double excess = rate * c.parts / c.rate();
+      if (least < excess && excess < most) break;
+      rate = beyond * c.rate() / c.parts;
+      c = middle_half(run(rate, enough(rate)), part_.parts);
+    }
+    return c;
+  }
+  /// Whether a queue grows at a rate; with sessions, whether one is ever long, which drains the cache of what their
+  /// next turns need.
+  bool grows(double rate) const {
+    constexpr std::uint64_t draws = 3;
+    if (!sessions_) return queue_growth(run(rate, tell(rate))) > 0;
+    bool lost = false;
+    for (std::uint64_t draw = 0; draw < draws && !lost; ++draw) lost = thrashes(rate, draw);
+    return lost;
+  }
+  bool sessions() const { return sessions_; }
+  /// Of sessions, the share of prompts' tokens that are in the cache at a rate.
+  std::optional<double> cached(double rate) const {
+    if (!sessions_) return std::nullopt;
+    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, tell(rate));
+    return served_of(part_.request, more, plain_run(part_.request, engine_, more)).cached;
+  }
+  /// The most rate at which none does, between one of those and one at which it does.
+  ServingCapacity between(double low, double high) const {
+    while (high > capacity_step * low) {
+      const double middle = std::sqrt(low * high);
+      (grows(middle) ? high : low) = middle;
+    }
+    return {tell(low), Seconds(real(tell(low)) / low), part_.parts};
+  }
+
+ private:
+  /// Of the part, by the limits of a pass: a rate to begin with.
+  double guess() const {
+    const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
+    SteadyLoad load = mean_load(traffic_);
+    load.cached = std::min(kept_of_prefix(engine_.rules.scheduler, load.shared), load.prompt - 1);
+    return steady_state(one, engine_.times, load).capacity;
+  }
+  ServerRun run(double rate, Count n, std::uint64_t draw = 0, const ServerWatch& watch = {}) const {
+    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, n, draw);
+    return plain_run(part_.request, engine_, more, watch);
+  }
+  /// The same of sessions, whose cache a long queue empties: where more come than are answered without it, the queue
+  /// stays. It is looked at before the last sessions end, when fewer and fewer come, or ends the run when it is
+  /// hopeless.
+  bool thrashes(double rate, std::uint64_t draw) const {
+    constexpr Count few = 10, longer = 3, hopeless = 10, per_cent = 100;
+    const Count n = tell(rate), nearly_all = n * 4 / 5;
+    Count waiting = 0, in_progress = 0, answers = 0;
+    const auto look = [&](const PassRecord& p) {
+      waiting = p.waiting;
+      in_progress = std::max(few, p.in_progress);
+    };
+    const auto answered = [&](RequestId, const Answer&) {
+      return ++answers < nearly_all && waiting <= hopeless * in_progress;
+    };
+    run(rate, n, draw, {.pass = look, .answered = answered});
+    return answers < nearly_all || waiting > std::min(longer * in_progress, n / per_cent);
+  }
+  /// As many as tell that two in a hundred stay behind. Near its capacity a cache of sessions is lost slowly: fewer
+  /// hits leave more sessions alive, which leave less room. So there as many as many sessions one after another have.
+  Count tell(double rate) const {
+    constexpr Count few = 12'000, most = 60'000, lives = 4;
+    const Count n = std::max(few, enough(rate));
+    return sessions_ ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
+  }
+  /// For rounds of those in progress, and of those whose users think.
+  Count enough(double rate) const {
+    constexpr Count rounds = 16, fewest = 4000, most = 60'000;
+    const SchedulerRules& rules = engine_.rules.scheduler;
+    const SteadyLoad mean = mean_load(traffic_);
+    const auto tokens = static_cast<Count>(mean.prompt + mean.generate);
+    const Count in_progress = mul(std::max<Count>(1, most_sequences(rules, engine_.times.reach, tokens, mean.shared)),
+                                  engine_.rules.ranks, serving_engines(part_.request));
+    const double thinking = sessions_ ? std::min(rate * part_.request.serving.think.value, real(most)) : 0;
+    return std::clamp(mul(rounds, in_progress + static_cast<Count>(thinking)), fewest, most);
+  }
+
+  const ServingEngine& engine_;
+  const ServingTraffic& traffic_;
+  bool sessions_;
+  Count turns_;  ///< of a session, in the mean
+  FleetPart part_;
+};
+
+}  // namespace
+
+/// What a full server answers is what it keeps up with, but where requests all alike that waited run in step on all
+/// ranks, where batches that fill slowly fall into another step, and where a queue costs preemptions or cached
+/// sessions.
+ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
+  constexpr double below = 0.97, above = 1.06, beyond = 1.5;
+  const CapacityTrial trial(r, e, traffic);
+  const ServingCapacity full = trial.saturated();
+  const double rate = full.rate() / full.parts;
+  ServingCapacity most = full;
+  if (trial.grows(below * rate))
+    most = trial.between(rate / 4, below * rate);
+  else if (!trial.grows(above * rate))
+    most = trial.between(above * rate, beyond * rate);
+  else if (trial.sessions())  // a full server's rate was not tried for long
+    most = trial.between(below * rate, above * rate);
+  most.overloaded = full.rate();
+  most.cached = trial.cached(most.rate() / most.parts);
+  return most;
+}
+
+bool ServingCapacity::depends_on_queue() const {
+  constexpr double within = 0.05;
+  return std::abs(overloaded - rate()) > within * rate();
+}
+
+double queue_growth(const ServerRun& run) {
+  Ticks first = never, last = 0;
+  Count came = 0;
+  for (const Answer& a : run.answers) {
+    if (a.sent == never) continue;
+    first = std::min(first, a.sent);
+    last = std::max(last, a.sent);
+    ++came;
+  }
+  if (came < 2 || last == first) return 0;
+  const std::vector<Sample> samples = run.timeline.samples();
+  const auto waiting = [&](Ticks t) {
+    const auto after =
+        std::find_if(samples.begin(), samples.end(), [&](const Sample& s) { return s.start + s.length > seconds(t); });
+    return (after == samples.end() ? samples.back() : *after).waiting;
+  };
+  const Ticks half = (last - first) / 2;
+  const double more = waiting(last) - waiting(first + half);
+  return more > real(came) / 2 / 50 ? more / seconds(half).value : 0;
+}
+
+double long_queue(const ServerRun& run) {
+  constexpr double few = 10;
+  double most = 0;
+  for (const Sample& s : run.timeline.samples())
+    if (s.waiting > few && s.waiting > s.in_progress) most = std::max(most, s.waiting);
+  return most;
+}
+
+}  // namespace llmcalc

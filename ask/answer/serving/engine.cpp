@@ -1,0 +1,137 @@
+#include "ask/answer/serving/engine.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "ask/answer/serving/serving.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "ask/request/software.hpp"
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "presets/estimators/engine_memory_table.hpp"
+#include "presets/estimators/engine_scheduler.hpp"
+#include "presets/load.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The samplers and libraries of engines other than vLLM take an unknown amount, and count as nothing.
+EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
+  EngineTerms t = is_vllm(r) ? engine_terms(host_of(r), r.model.arch, r.plan, r.layout) : EngineTerms{};
+  t.adapters = adapter_bytes(r.model.arch, r.plan, r.layout, r.serving.adapters);
+  if (!draft) return t;
+  Plan plan = r.plan;
+  plan.weight_precision = plan.weight_precision.formats_alone();  // the bytes of a checkpoint are the model's
+  t.draft = weights_bytes(draft->arch, plan, r.layout);
+  t.draft_token_cache = cache_bytes_per_token(draft->arch, r.plan, r.layout);
+  return t;
+}
+
+std::optional<ModelCard> draft_of(const Request& r) {
+  if (r.serving.draft_model.empty()) return std::nullopt;
+  return load_model(r.serving.draft_model);
+}
+
+Speculation speculation_of(const ServingInputs& v) {
+  Speculation s{.length = v.draft_tokens, .seed = static_cast<std::uint64_t>(v.seed)};
+  for (std::size_t i = 0; i < s.acceptance.size() && !v.acceptance.empty(); ++i)
+    s.acceptance[i] = v.acceptance[std::min(i, v.acceptance.size() - 1)];
+  return s;
+}
+
+/// Seconds to draft for n sequences: so many decode steps of the draft model; or, without one and without modules, of
+/// one layer of the model itself and its head. Contexts are not counted.
+PassRowTimes draft_times(const Request& r, const PassTimes& own, const std::optional<PassTimes>& draft,
+                         Count sequences) {
+  PassRowTimes::Knots knots;
+  for (Count n = 1; n <= sequences; n *= 2) {
+    const Ticks step =
+        draft ? draft->rows.at(n) + draft->head.at(n) : own.rows.at(n) / r.model.arch.layers + own.head.at(n);
+    knots.emplace_back(n, r.serving.draft_tokens * step);
+  }
+  return PassRowTimes(knots);
+}
+
+PassTimes times_of(const Request& r, const EngineLimits& limits, const std::optional<ModelCard>& draft) {
+  const Request asked = for_inference(r);
+  const PassSizes sizes{.most_rows = limits.pass_tokens,
+                        .drafts = r.plan.mtp > 0 ? r.serving.draft_tokens : 0,
+                        .adapters = r.serving.adapters};
+  const Cluster& cluster = asked.hardware->cluster;
+  const Layout layout = is_vllm(r) ? with_gathered_tokens(r.layout, cluster) : r.layout;
+  const auto of = [&](const Arch& arch, const PassSizes& s) { return pass_times(arch, r.plan, layout, cluster, s); };
+  PassTimes t = of(r.model.arch, sizes);
+  if (r.engine) t.request = ticks(request_seconds(inference_estimator().parameters, *r.engine->inference));
+  if (r.serving.draft_tokens > 0 && r.plan.mtp == 0)
+    t.drafts =
+        draft_times(r, t, draft ? std::optional(of(draft->arch, {.most_rows = limits.pass_tokens})) : std::nullopt,
+                    limits.sequences);
+  return t;
+}
+
+/// The time of a block of the cache on its way to the host or back; 0 where nothing goes there. Where groups of layers
+/// have blocks of their own, a block has its share of a token's bytes.
+Ticks moved_block_time(const Request& r, const ServingEngine& e) {
+  const BytesPerSecond link = r.hardware->cluster.device.host.link;
+  if (r.serving.preemption != Preemption::swap || link.value <= 0) return 0;
+  if (e.memory.states > 0) return ticks(Seconds(static_cast<double>(e.memory.state.value) / link.value));
+  const SchedulerRules& s = e.rules.scheduler;
+  const double groups = static_cast<double>(s.whole_groups + s.limited_groups);
+  const double bytes = static_cast<double>(mul(s.block_tokens, e.memory.token_cache.value)) / groups;
+  return ticks(Seconds(bytes / link.value));
+}
+
+/// The engine's own rules, and what was said otherwise.
+SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const EngineMemory& memory) {
+  const ServingInputs& v = r.serving;
+  const InferenceStack stack = r.engine ? *r.engine->inference : InferenceStack();
+  SchedulerRules s = scheduler_rules(r.model.arch, memory, limits, stack);
+  s.chunk_tokens = v.chunk_tokens;
+  if (r.gave("--batching")) s.batching = v.batching;
+  s.admission = v.admission;
+  s.preemption = v.preemption;
+  s.prefix_cache = v.prefix_cache && s.whole_groups > 0;
+  s.speculation = speculation_of(v);
+  return memory.states > 0 ? of_states_alone(s, memory.states) : s;
+}
+
+}  // namespace
+
+namespace {
+
+ServingEngine without_times(const Request& r, const std::optional<ModelCard>& draft) {
+  ServingEngine e;
+  e.limits = serving_limits(r);
+  const Bytes granted = granted_memory(visible_memory(*r.hardware), r.plan.memory_utilization);
+  e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms_of(r, draft));
+  const Reach& reach = r.model.arch.local.reach;
+  e.rules = with_micro_batches({.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)}, reach,
+                               ranks(r.layout, Group::pipeline), usual_tokens(r));
+  e.longest = longest_sequence(e.rules.scheduler, reach);
+  return e;
+}
+
+}  // namespace
+
+ServingEngine serving_room(const Request& r) { return without_times(r, draft_of(r)); }
+
+ServingEngine serving_engine(const Request& r) {
+  const std::optional<ModelCard> draft = draft_of(r);
+  ServingEngine e = without_times(r, draft);
+  if (!holds_a_request(r, e)) return e;
+  e.times = times_of(r, e.limits, draft);
+  e.times.moved_block = moved_block_time(r, e);
+  return e;
+}
+
+bool holds_a_request(const Request& r, const ServingEngine& e) {
+  return e.memory.kv_cache > Bytes() && e.longest >= usual_tokens(r);
+}
+
+double all_blocks(const Request& r, const ServingEngine& e) {
+  return real(mul(e.rules.scheduler.blocks, e.rules.ranks, serving_engines(r)));
+}
+
+}  // namespace llmcalc

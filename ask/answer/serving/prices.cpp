@@ -1,0 +1,47 @@
+#include "ask/answer/serving/prices.hpp"
+
+#include <fmt/format.h>
+
+#include "ask/request/prices.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "calc/run.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr double tokens_of_a_price = 1e6;
+
+/// The price of a mean request's tokens from an API.
+double api_cost(const ApiPrice& api, const Served& s) {
+  return (s.prompt_rate * api.input + s.token_rate * api.output) / tokens_of_a_price / s.request_rate;
+}
+
+}  // namespace
+
+std::string prices_text(const ServingPrices& p) {
+  const std::string input = fmt::format("{:.3g} USD per million input tokens", tokens_of_a_price * p.input);
+  if (p.output == 0) return input;
+  return input + fmt::format(", {:.3g} USD per million output tokens", tokens_of_a_price * p.output);
+}
+
+std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s) {
+  const std::optional<double> price = price_of(r);
+  if (!price || s.requests == 0) return std::nullopt;
+  ServingPrices p;
+  p.usd_per_second = cost(device_hours(serving_gpus(r), Seconds(1)), *price);
+  p.prompt_share = run.prompt_seconds / (run.prompt_seconds + run.answer_seconds);
+  p.input = p.usd_per_second * p.prompt_share / s.prompt_rate;
+  p.output = p.usd_per_second * (1 - p.prompt_share) / s.token_rate;
+  if (r.serving.api_price) p.break_even = p.usd_per_second / api_cost(*r.serving.api_price, s);
+  return p;
+}
+
+std::optional<double> serving_watts(const Request& r) {
+  const std::optional<double> watts = watts_of(r);
+  if (!watts) return std::nullopt;
+  return *watts * r.run.pue * real(serving_gpus(r));
+}
+
+}  // namespace llmcalc

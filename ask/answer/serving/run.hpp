@@ -1,0 +1,23 @@
+#pragma once
+/// A simulated run of a server.
+
+#include "ask/answer/serving/serving.hpp"
+#include "ask/request/request.hpp"
+
+namespace llmcalc {
+
+/// The engines behind their router.
+Fleet serving_fleet(const Request& r, const ServingEngine& e);
+
+/// A run of them.
+ServerRun plain_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
+                    const ServerWatch& watch = {});
+ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
+                       const GoesOn& goes_on);
+
+/// --slo-ttft and --slo-tpot.
+Slo slo_of(const Request& r);
+/// The summary of a run's answered requests, against these.
+Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run);
+
+}  // namespace llmcalc

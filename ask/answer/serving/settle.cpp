@@ -1,0 +1,287 @@
+#include "ask/answer/serving/settle.hpp"
+
+// How many engines of an offer a load takes, and which offers are worth finding that out for.
+
+#include <algorithm>
+#include <cmath>
+
+#include "ask/answer/serving/capacity.hpp"
+#include "ask/answer/serving/kept_load.hpp"
+#include "ask/answer/serving/plan.hpp"
+#include "ask/answer/serving/run.hpp"
+#include "ask/answer/serving/serving.hpp"
+#include "ask/answer/serving/traffic.hpp"
+#include "ask/request/prices.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "ask/request/weight_precision.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr double unpriced = 1e300;
+
+double hourly_usd(const ServingOffer& o) { return usd_per_hour(o).value_or(unpriced); }
+
+/// Cheapest first, of those without a price the fewest GPUs.
+bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
+  const double x = hourly_usd(a), y = hourly_usd(b);
+  return x != y ? x < y : has_fewer_gpus(a, b);
+}
+
+/// The same of offers that were served; of those that cost as much, the one that answers sooner.
+bool is_better(const ServingOffer* a, const ServingOffer* b) {
+  if (is_cheaper(*a, *b) || is_cheaper(*b, *a)) return is_cheaper(*a, *b);
+  return a->at.latency.mean < b->at.latency.mean;
+}
+
+/// The order in which offers are tried: by what they cost at least, over the share of the limits that a request alone
+/// leaves to waiting. The sooner good ones are found, the fewer others are worth more than one trial.
+double promise(const ServingOffer& o) {
+  constexpr double least = 0.02;
+  const ServingInputs& v = o.request.serving;
+  double used = 0;
+  if (v.slo_first_token) used = o.alone.first_token.p95 / *v.slo_first_token;
+  if (v.slo_per_token) used = std::max(used, o.alone.per_token.p95 / *v.slo_per_token);
+  return hourly_usd(o) / std::max(least, 1 - used);
+}
+
+/// The router of a plan: where turns or several prefixes find their tokens in the cache of the engine that had them
+/// before, the one that looks for it; else the one that keeps loads even. One prefix of all is soon in every cache.
+Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffic>& log) {
+  ChainId sessions = v.turns > 1 ? 1 : 0, prefixes = 0;
+  if (log)
+    for (const ServerRequest& q : log->requests.requests) {
+      if (q.session != no_chain) sessions = 1;
+      if (q.prefix != no_chain) prefixes = std::max(prefixes, q.prefix + 1);
+    }
+  return v.prefix_cache && (sessions > 0 || prefixes > 1) ? Routing::prefix_aware : Routing::least_loaded;
+}
+
+/// The share of requests within the limits, and what chance may move it by: the standard error of the means of batches,
+/// each of a tenth of a run's requests in a row. Requests that share a queue are not independent; batches nearly
+/// are (batch means: Law, "Simulation Modeling and Analysis", section 9.5.3).
+class MetShare {
+ public:
+  void add(const Slo& slo, const ServerRun& run, const std::vector<ServerRequest>& all) {
+    constexpr std::size_t batches = 10;
+    const std::size_t n = std::min(batches, all.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t from = i * all.size() / n, to = (i + 1) * all.size() / n;
+      Count met = 0;
+      for (std::size_t id = from; id < to; ++id) met += meets(slo, run.answers[id], all[id]);
+      const double share = real(met) / static_cast<double>(to - from);
+      sum_ += share;
+      squares_ += share * share;
+      ++n_;
+    }
+  }
+  double mean() const { return sum_ / n_; }
+  double error() const { return n_ > 1 ? std::sqrt(std::max(0.0, squares_ / n_ - mean() * mean()) / (n_ - 1)) : 0; }
+
+ private:
+  double sum_ = 0, squares_ = 0, n_ = 0;
+};
+
+/// The whole server under the whole load. Of more engines than can be told apart only as many are simulated, with their
+/// share of the load: the router gives each as much.
+class WholeServer {
+ public:
+  explicit WholeServer(const ServingOffer& offer) : offer_(offer) {
+    if (!offer.request.serving.log.empty()) log_ = serving_traffic(offer.request, offer.engine);
+    router_ = planned_router(offer.request.serving, log_);
+  }
+  /// Whether so many engines keep the limits, not by chance alone, and no queue grows.
+  bool keeps(Count engines) const {
+    const Request part = part_of(engines);
+    const ServingTraffic all = traffic(part);
+    const ServerRun run = run_within_slo(part, offer_.engine, all);
+    if (run.stopped || (part.serving.rate && queue_growth(run) > 0)) return false;
+    return log_ || is_sure(part, all, run);
+  }
+  /// Their run, whole.
+  void serve(ServingOffer& o) const {
+    const Request part = part_of(o.engines);
+    const ServingTraffic all = traffic(part);
+    o.request.serving.routing = part.serving.routing;
+    o.request.serving.replicas = o.engines;
+    o.run = serving_run(part, o.engine, all, false, [](Count, Count) { return true; });
+    o.run.share = share(o.engines);
+    o.at = served_of(part, all, o.run.run);
+    for (double Served::*rate : {&Served::prompt_rate, &Served::token_rate, &Served::request_rate, &Served::goodput})
+      o.at.*rate /= o.run.share;
+  }
+  /// More engines than these change nothing: each user has one, or of a hundred one is busy at a time.
+  Count most() const {
+    constexpr double idle = 100, limit = 1e9;
+    constexpr Count most_of_log = 4096;
+    const Request& r = offer_.request;
+    if (log_) return std::min(most_of_log, static_cast<Count>(log_->requests.requests.size()));
+    if (r.serving.users) return *r.serving.users;
+    return static_cast<Count>(std::ceil(std::clamp(idle * load_of(r) * offer_.alone.latency.mean.value, 1.0, limit)));
+  }
+
+ private:
+  static constexpr Count told_apart = 32;
+
+  /// Whether the share of requests within the limits is above --percentile by more than chance moves it. Where the run
+  /// does not tell, up to seven more draws of the traffic are pooled with it; who looks after each must ask for more at
+  /// the first looks (O'Brien & Fleming 1979, "A multiple testing procedure for clinical trials", Biometrics 35).
+  bool is_sure(Request part, const ServingTraffic& all, const ServerRun& run) const {
+    constexpr int draws = 8;
+    constexpr double once_in_twenty = 1.645;  // of a normal share, on one side
+    const double asked = part.serving.percentile / 100;
+    MetShare met;
+    met.add(slo_of(part), run, all.requests.requests);
+    for (int i = 1;; ++i) {
+      const double chance = once_in_twenty * std::sqrt(static_cast<double>(draws) / i) * met.error();
+      if (met.mean() - chance >= asked) return true;
+      if (i == draws || met.mean() + chance < asked) return false;
+      ++part.serving.seed;
+      const ServingTraffic another = traffic(part);
+      met.add(slo_of(part), plain_run(part, offer_.engine, another), another.requests.requests);
+    }
+  }
+  double share(Count engines) const { return log_ ? 1 : real(std::min(engines, told_apart)) / real(engines); }
+  Request part_of(Count engines) const {
+    Request part = offer_.request;
+    part.serving.routing = router_;
+    part.serving.replicas = log_ ? engines : std::min(engines, told_apart);
+    return share(engines) < 1 ? with_load(part, share(engines) * load_of(part)) : part;
+  }
+  ServingTraffic traffic(const Request& part) const { return log_ ? *log_ : serving_traffic(part, offer_.engine); }
+
+  const ServingOffer& offer_;
+  std::optional<ServingTraffic> log_;
+  Routing router_;
+};
+
+/// Halves down to the fewest engines that keep the limits, between too few and as many as do.
+Count fewest_between(const WholeServer& server, Count too_few, Count n) {
+  while (n - too_few > 1) {
+    const Count middle = too_few + (n - too_few) / 2;
+    (server.keeps(middle) ? n : too_few) = middle;
+  }
+  return n;
+}
+
+/// The fewest engines that keep the limits, of `least` to `most`; nothing: none do. Of requests that come at a rate
+/// more engines keep them too.
+std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Count most) {
+  if (!server.keeps(most)) return std::nullopt;
+  Count too_few = least - 1, n = least;
+  for (Count step = 1; n < most && !server.keeps(n); n += step, step *= 2) too_few = n;
+  return fewest_between(server, too_few, std::min(n, most));
+}
+
+/// The same of users, who can fall into step, so that more engines need not keep what fewer do: all numbers are tried
+/// up to 16, and from there on one in as many as are 6 % more.
+std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Count most) {
+  constexpr Count part = 16;
+  Count too_few = least - 1;
+  for (Count n = least; n <= most; n += 1 + n / part) {
+    if (server.keeps(n)) return fewest_between(server, too_few, n);
+    too_few = n;
+  }
+  return std::nullopt;
+}
+
+/// The place of the one of fewest GPUs.
+template <class Offers>
+auto fewest_gpus_of(const Offers& all) {
+  return std::min_element(all.begin(), all.end(),
+                          [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); });
+}
+
+/// The offers that are settled so far, cheapest first.
+class SettledOffers {
+ public:
+  explicit SettledOffers(std::size_t top) : top_(top) {}
+
+  const std::vector<ServingOffer*>& all() const { return all_; }
+  void add(ServingOffer& o) {
+    const auto behind =
+        std::find_if(all_.begin(), all_.end(), [&](const ServingOffer* x) { return is_cheaper(o, *x); });
+    all_.insert(behind, &o);
+  }
+  /// The most engines with which an offer is one of the `top` cheapest or has as few GPUs as any; at most `limit`.
+  Count worth_trying(const ServingOffer& o, Count limit) const {
+    if (all_.size() < top_) return limit;
+    const double gpus = real(devices(o.request.layout));
+    const double by_gpus = real((*fewest_gpus_of(all_))->gpus());
+    return std::min(limit, static_cast<Count>(std::max(as_cheap(o), by_gpus) / gpus));
+  }
+  /// Those that may be among the `top` best: no dearer than these, and those of fewest GPUs.
+  std::vector<ServingOffer*> candidates() const {
+    std::vector<ServingOffer*> some;
+    const auto fewest = fewest_gpus_of(all_);
+    for (ServingOffer* o : all_)
+      if (some.size() < top_ || !is_cheaper(*some.back(), *o) || !has_fewer_gpus(**fewest, *o)) some.push_back(o);
+    return some;
+  }
+
+ private:
+  /// GPUs of an offer that cost no more than the last of the `top`.
+  double as_cheap(const ServingOffer& o) const {
+    constexpr double rounding = 1e-9;
+    const ServingOffer& last = *all_[top_ - 1];
+    const std::optional<double> price = price_of(o.request);
+    if (!price) return hourly_usd(last) < unpriced ? 0 : real(last.gpus());
+    return *price > 0 ? std::min(hourly_usd(last) / *price + rounding, 1e12) : 1e12;
+  }
+
+  std::size_t top_;
+  std::vector<ServingOffer*> all_;
+};
+
+/// Finds the fewest engines of an offer, or that it takes more than are worth trying.
+void settle_offer(ServingOffer& o, SettledOffers& settled) {
+  const WholeServer server(o);
+  const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);
+  if (most < o.engines) return;
+  const auto fewest = o.request.serving.users ? fewest_for_users : fewest_at_rate;
+  const std::optional<Count> n = fewest(server, o.engines, most);
+  o.settled = n.has_value();
+  o.engines = n.value_or(most + 1);
+  if (n)
+    settled.add(o);
+  else if (most == limit)
+    o.why = "keeps the limits with no number of engines";
+}
+
+/// The `top` first, and where none of these has as few GPUs as any, the first that has in the last one's place.
+std::vector<const ServingOffer*> best_of(std::vector<ServingOffer*> all, std::size_t top) {
+  std::sort(all.begin(), all.end(), is_better);
+  const auto fewest = fewest_gpus_of(all);
+  std::vector<const ServingOffer*> best(all.begin(),
+                                        all.begin() + static_cast<std::ptrdiff_t>(std::min(top, all.size())));
+  if (all.size() > top && fewest - all.begin() >= static_cast<std::ptrdiff_t>(top)) best.back() = *fewest;
+  return best;
+}
+
+}  // namespace
+
+std::optional<double> usd_per_hour(const ServingOffer& o) {
+  const std::optional<double> price = price_of(o.request);
+  return price ? std::optional(real(o.gpus()) * *price) : std::nullopt;
+}
+
+bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b) {
+  return a.gpus() != b.gpus() ? a.gpus() < b.gpus() : hourly_usd(a) < hourly_usd(b);
+}
+
+std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
+                                               const std::function<bool()>& goes_on) {
+  std::vector<ServingOffer*> serve;
+  for (ServingOffer& o : offers)
+    if (o.why.empty()) serve.push_back(&o);
+  std::stable_sort(serve.begin(), serve.end(), [](const auto* a, const auto* b) { return promise(*a) < promise(*b); });
+  SettledOffers settled(top);
+  for (ServingOffer* o : serve)
+    if (settled.all().empty() || goes_on()) settle_offer(*o, settled);
+  const std::vector<ServingOffer*> candidates = settled.candidates();
+  for (ServingOffer* o : candidates) WholeServer(*o).serve(*o);
+  return best_of(candidates, top);
+}
+
+}  // namespace llmcalc

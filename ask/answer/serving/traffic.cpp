@@ -1,0 +1,186 @@
+#include "ask/answer/serving/traffic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ask/answer/serving/request_log.hpp"
+#include "ask/answer/serving/serving.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "text/csv.hpp"
+#include "text/error.hpp"
+#include "text/json.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+
+using Kind = Distribution::Kind;
+
+/// Lengths of prompts and answers.
+struct Lengths {
+  Distribution prompt, generate;
+};
+
+/// The bins of a column of a table of lengths: "up_to" tokens, and more than in the row above.
+Distribution histogram(const CsvTable& t, std::string_view column) {
+  Distribution d{.kind = Kind::histogram};
+  const std::size_t end = t.column("up_to"), weight = t.column(column);
+  double all = 0;
+  for (std::size_t row = 0; row < t.size(); ++row) {
+    const double up_to = real(parse_positive(t.text(row, end), t.where(row) + ", \"up_to\""));
+    if (!d.bins.empty() && up_to <= d.bins.back().first)
+      throw InputError(fmt::format("{}: \"up_to\" {:g} is not above the {:g} of the row before", t.where(row), up_to,
+                                   d.bins.back().first));
+    d.bins.emplace_back(up_to, parse_real(t.text(row, weight), fmt::format("{}, \"{}\"", t.where(row), column)));
+    all += d.bins.back().second;
+  }
+  if (all <= 0) throw InputError(fmt::format("{}: all weights of \"{}\" are 0", t.where(), column));
+  return d;
+}
+
+/// A table of lengths: up_to,prompts,answers.
+Lengths read_length_table(const std::string& path) {
+  const CsvTable t(json::file_text(path, "a table of lengths: up_to,prompts,answers"), path);
+  return {histogram(t, "prompts"), histogram(t, "answers")};
+}
+
+Distribution length(const ServingInputs& v, Count mean) {
+  const Kind kind = v.length_variation > 0 ? Kind::log_normal : Kind::constant;
+  return {.kind = kind, .mean = real(mean), .spread = v.length_variation};
+}
+
+Lengths lengths_of(const Request& r) {
+  const ServingInputs& v = r.serving;
+  if (!v.lengths.empty()) return read_length_table(v.lengths);
+  return {length(v, r.plan.prompt), length(v, r.plan.generate)};
+}
+
+/// Times between requests that come in sessions of several turns.
+Distribution interval(const ServingInputs& v) {
+  const double mean = real(v.turns) / *v.rate;
+  if (v.arrival_variation == 1) return {.kind = Kind::exponential, .mean = mean};
+  if (v.arrival_variation == 0) return {.mean = mean};
+  return {.kind = Kind::gamma, .mean = mean, .spread = v.arrival_variation};
+}
+
+/// Work of n sequences that decode the token at `context`.
+PassWork decode_work(Count n, Count context, const Reach& reach) {
+  PassWork w{.decoding = n, .decoded = n, .sampled = n};
+  w.decodes = {n * chunk_work(context - 1, 1, {}), n * chunk_work(context - 1, 1, reach)};
+  return w;
+}
+
+/// Work of a prompt by itself.
+PassWork prompt_work(Count tokens, const Reach& reach) {
+  PassWork w{.prompt_tokens = tokens, .chunks = 1, .sampled = 1};
+  w.prompts = {chunk_work(0, tokens, {}), chunk_work(0, tokens, reach)};
+  return w;
+}
+
+/// Seconds of a request while n are in progress: its decode steps, during which each of the n computes a prompt.
+double request_time(const Request& r, const ServingEngine& e, Count n) {
+  const Plan& p = r.plan;
+  const Seconds step = seconds(e.times.pass(decode_work(n, p.prompt + p.generate / 2, e.times.reach))),
+                prompt = seconds(e.times.pass(prompt_work(p.prompt, e.times.reach)));
+  return real(p.generate) * step.value + real(n) * prompt.value;
+}
+
+/// Enough for a percentile of 99.9, and for the run to forget how it began.
+Count simulated_requests(const Request& r, const ServingEngine& e) {
+  constexpr Count usual = 10'000, most = 1'000'000, rounds = 20;
+  const ServingInputs& v = r.serving;
+  if (v.requests) return *v.requests;
+  if (v.duration) return std::max<Count>(1, static_cast<Count>(std::min(v.duration->value * *v.rate, 1e9)));
+  const double in_progress = v.users ? real(*v.users) : *v.rate * request_time(r, e, 1);
+  return std::clamp(static_cast<Count>(std::min(real(rounds) * in_progress, real(most))), usual, most);
+}
+
+/// Users begin as if they had asked for long: each is at another moment of think time Z and request R, evenly spread.
+/// Who is in a request thinks behind its end; who thinks does so for as long as ever, since the time is exponential. So
+/// requests come at users / (Z + R) from the start. Without think time users begin one after another.
+void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
+  const Count users = *r.serving.users, each = ceil_div(users, mul(serving_engines(r), e.rules.ranks));
+  const double think = r.serving.think.value, all = request_time(r, e, std::min(each, e.limits.sequences)) + think;
+  const double middle = think > 0 ? 0.5 : 0;
+  Random random(~static_cast<std::uint64_t>(r.serving.seed));  // not the numbers that lengths are drawn by
+  std::vector<Seconds> at;
+  for (std::size_t i = 0; i < std::min(t.requests.size(), static_cast<std::size_t>(users)); ++i) {
+    const double moment = all * (static_cast<double>(i) + middle) / real(users);
+    at.emplace_back(std::max(0.0, moment - think) + think * exponential(random));
+  }
+  std::sort(at.begin(), at.end());
+  for (std::size_t i = 0; i < at.size(); ++i) t.requests[i].at = at[i];
+}
+
+RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on) {
+  const ServingInputs& v = r.serving;
+  const Lengths of = lengths_of(r);
+  const Distribution think{.kind = Kind::exponential, .mean = v.think.value};
+  const Count n = simulated_requests(r, e);
+  if (v.users) {
+    RequestTraffic t = closed_traffic({.users = *v.users,
+                                       .count = n,
+                                       .prompt = of.prompt,
+                                       .generate = of.generate,
+                                       .think = think,
+                                       .prefix_tokens = v.shared_prefix,
+                                       .seed = static_cast<std::uint64_t>(v.seed),
+                                       .goes_on = goes_on});
+    spread_users(t, r, e);
+    return t;
+  }
+  return open_traffic({.count = ceil_div(n, v.turns),
+                       .interval = interval(v),
+                       .prompt = of.prompt,
+                       .generate = of.generate,
+                       .turns = v.turns,
+                       .think = think,
+                       .prefix_tokens = v.shared_prefix,
+                       .seed = static_cast<std::uint64_t>(v.seed),
+                       .goes_on = goes_on});
+}
+
+/// Cuts what is longer than the engine takes: the prompt, and where that is not enough the answer.
+Count cut_to(Count most, std::vector<ServerRequest>& requests) {
+  Count cut = 0;
+  for (ServerRequest& q : requests) {
+    if (add(q.prompt, q.generate) <= most) continue;
+    q.generate = std::min(q.generate, most - 1);
+    q.prompt = most - q.generate;
+    q.prefix_tokens = std::min(q.prefix_tokens, q.prompt);
+    ++cut;
+  }
+  return cut;
+}
+
+void refuse_long(const RequestLog& log, const Request& r, Count most) {
+  for (std::size_t i = 0; i < log.requests.size(); ++i) {
+    const ServerRequest& q = log.requests[i];
+    if (add(q.prompt, q.generate) <= most) continue;
+    const bool by_model = most == r.model.arch.context;
+    throw InputError(fmt::format("{}, line {}: prompt and answer are {} tokens, and {} {}", r.serving.log, log.lines[i],
+                                 q.prompt + q.generate,
+                                 by_model ? r.model.name + " was made for" : "the KV cache holds", most));
+  }
+}
+
+}  // namespace
+
+ServingTraffic serving_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on) {
+  const Count most = std::min(r.model.arch.context, e.longest);
+  if (r.serving.log.empty()) {
+    ServingTraffic t;
+    t.requests = drawn_traffic(r, e, goes_on);
+    t.stopped = goes_on && !goes_on();
+    t.cut = cut_to(most, t.requests.requests);
+    return t;
+  }
+  RequestLog log = read_request_log_file(r.serving.log);
+  refuse_long(log, r, most);
+  return {.requests = {.requests = std::move(log.requests)}, .unused = std::move(log.unused)};
+}
+
+}  // namespace llmcalc

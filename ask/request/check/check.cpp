@@ -1,0 +1,174 @@
+#include "ask/request/check/check.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "ask/request/check/layout.hpp"
+#include "ask/request/check/measured.hpp"
+#include "ask/request/check/modules.hpp"
+#include "ask/request/check/target.hpp"
+#include "ask/request/check/trained.hpp"
+#include "ask/request/narrowed.hpp"
+#include "ask/request/nearest.hpp"
+#include "ask/request/offload.hpp"
+#include "ask/request/option_values.hpp"
+#include "ask/request/software.hpp"
+#include "calc/roofline.hpp"
+#include "calc/route.hpp"
+#include "presets/formats/weight_formats.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+void check_length(const Request& r, Count tokens, std::string_view option) {
+  const Arch& a = r.model.arch;
+  if (a.learned_rows() > 0 && tokens > a.learned_rows())
+    throw InputError(fmt::format("{} {} is longer than the {} learned positions of {}; give at most {}", option, tokens,
+                                 a.learned_rows(), r.model.name, a.learned_rows()));
+}
+
+/// Answers about inference are about a prompt and the tokens after it.
+void check_generates(const Request& r, Parts parts) {
+  const bool served = (parts & part::serving) != 0 && (parts & part::one_batch) == 0;
+  if (r.model.arch.is_encoder_decoder() && served)
+    throw InputError(
+        fmt::format("{} has an encoder, and how a server mixes its prompts with decoding is not known; "
+                    "'llmcalc infer' prices a batch alone",
+                    r.model.name));
+  if (r.model.arch.is_encoder_decoder() && !r.plan.kv_cache)
+    throw InputError(
+        fmt::format("{} has an encoder, whose keys and values every decoding step reads from the cache; "
+                    "leave --no-kv-cache out",
+                    r.model.name));
+  if (r.model.arch.head.has_logits() && !r.model.arch.is_encoder()) return;
+  throw InputError(fmt::format("{} {}: it reads a text and generates none token by token; ask for its training{}",
+                               r.model.name,
+                               r.model.arch.is_encoder() ? "sees a text both ways, as encoders do" : "has no head",
+                               r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
+}
+
+/// Documents fill the sequence, and each has positions of its own.
+void check_sequence(const Request& r) {
+  const Plan& p = r.plan;
+  if (p.documents.empty()) return check_length(r, p.seq, "--seq");
+  if (tokens_in(p.documents) != p.seq)
+    throw InputError(fmt::format("--documents {} are {} tokens, and a sequence has {} (--seq); make the two equal",
+                                 documents_text(p.documents), tokens_in(p.documents), p.seq));
+  for (const DocumentRun& d : p.documents) check_length(r, d.length, "--documents");
+}
+
+/// The sequences of a step are whole micro-batches, as many on every replica.
+void check_batch(const Request& r) {
+  const Plan& p = r.plan;
+  const Count n = replicas(r.layout);
+  const Count together = mul(p.micro_batch, n);
+  if (p.global_batch % together == 0) return;
+  const std::string nearest = nearest_multiples("--global-batch", p.global_batch, together);
+  if (n == 1)
+    throw InputError(
+        fmt::format("--global-batch {} is not a multiple of --micro-batch {}; every optimizer step runs whole "
+                    "micro-batches: give {}",
+                    p.global_batch, p.micro_batch, nearest));
+  throw InputError(fmt::format(
+      "--global-batch {} is not a multiple of --micro-batch {} x {} replicas of the model; it is that of the "
+      "whole run, and every replica runs whole micro-batches: give {}",
+      p.global_batch, p.micro_batch, n, nearest));
+}
+
+/// Every group of ranks needs a link that joins it. No group may fit into the widest link and yet cross its border.
+void check_links(const Request& r) {
+  constexpr std::array groups{std::pair{Group::tensor, "--tp"}, std::pair{Group::context, "--cp"},
+                              std::pair{Group::expert, "--ep"}, std::pair{Group::data, "--dp"},
+                              std::pair{Group::pipeline, "--pp"}};
+  const HardwareCard& h = *r.hardware;
+  const auto refuse = [&](Count together, std::string_view option) {
+    throw InputError(
+        fmt::format("{} states no link that joins {} devices; {}, or give a hardware file that states one "
+                    "('llmcalc show {}' prints a start)",
+                    h.name, together, fewer_joined(r, option), h.name));
+  };
+  for (const auto& [group, option] : groups)
+    if (const Count n = span(r.layout, group); n > 1 && joining_link(h.cluster, n).bandwidth.value <= 0)
+      refuse(n, option);
+  for (const auto& [group, option] : groups)
+    if (ranks(r.layout, group) > 1 && group_link(h.cluster, r.layout, group).bandwidth.value <= 0)
+      refuse(devices(r.layout), option);
+}
+
+void check_hardware(const Request& r) {
+  const HardwareCard& h = *r.hardware;
+  check_peak(r);
+  check_links(r);
+  if (!holds_choices(h.cluster, r.layout, r.model.arch.moe))
+    throw InputError(
+        fmt::format("--expert-nodes {} is too few: nodes of {} hold fewer experts than the {} to which {} "
+                    "sends each token; give more nodes, or lower --ep",
+                    r.layout.expert_nodes, h.name, r.model.arch.moe.top_k, r.model.name));
+  if (r.layout.collectives == Collectives::in_network && !reduces(h.cluster))
+    throw InputError(
+        fmt::format("--collectives in-network needs switches that reduce, and no link of {} does; give another, or a "
+                    "hardware file whose link or network says \"reduces\": true",
+                    h.name));
+}
+
+/// A checkpoint's own formats are for inference; training takes what training_weights says.
+void check_weights(const Request& r) {
+  const WeightFormats& w = r.plan.weight_precision;
+  if (!r.gave("--weight-precision") || w.plain() || w == r.model.weights) return;
+  throw InputError(
+      fmt::format("--weight-precision {} is for inference; training stores weights in fp32, fp16, bf16 or fp8",
+                  weight_formats_text(w)));
+}
+
+/// A block of layers, or a group, that runs again is one of the model's.
+void check_recomputation(const Request& r) {
+  const Count layers = r.model.arch.layers;
+  if (r.gave("--recompute") && r.plan.recompute == Recompute::full && r.plan.recompute_layers > layers)
+    throw InputError(fmt::format("--recompute {} is about {} layers, and {} has {}; give at most {}:{}, or full",
+                                 recomputation_text(r.plan), r.plan.recompute_layers, r.model.name, layers,
+                                 name(r.plan.recompute_method), layers));
+}
+
+/// Layouts of training alone, in an answer that is about inference too.
+void check_both_halves(const Request& r) {
+  const std::string_view how = r.has(part::halves) ? "add --train" : "'llmcalc train' takes it";
+  if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp is for training; {}", how));
+  if (ranks(r.layout, Group::context) > 1) throw InputError(fmt::format("--cp is for training; {}", how));
+  if (folds_experts(r.layout)) throw InputError(fmt::format("--ep and --etp are for training; {}", how));
+}
+
+}  // namespace
+
+void check(const Request& r, Parts parts) {
+  const Plan& p = r.plan;
+  check_layout(r);
+  check_modules(r);
+  if ((parts & (part::training | part::formulas)) != 0) {
+    check_sequence(r);
+    check_trained(r);
+    check_recomputation(r);
+    check_narrowed(r);
+  }
+  if ((parts & part::training) != 0) {
+    check_batch(r);
+    check_pipeline(r);
+    check_sharding(r);
+    check_weights(r);
+  }
+  if ((parts & (part::training | part::inference)) != 0) check_offload(r, parts);
+  if ((parts & part::serving) != 0) check_served_stages(r);
+  if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
+  if ((parts & part::inference) != 0) check_generates(r, parts);
+  if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
+  if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
+  check_software(r, parts);
+  if (r.target) check_target(r, parts);
+  if ((parts & part::run) != 0 && r.run.mfu && r.run.measured_tokens_per_s)
+    throw InputError("--mfu and --measured-tokens-per-s both say how fast the run is; leave one out");
+  if ((parts & part::run) != 0 && r.hardware && r.run.measured_tokens_per_s) check_measured(r);
+}
+
+}  // namespace llmcalc

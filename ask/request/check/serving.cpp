@@ -1,0 +1,153 @@
+#include "ask/request/check/serving.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ask/request/server.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "calc/parameters.hpp"
+#include "presets/load.hpp"
+#include "text/counted.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+void check_who_asks(const ServingInputs& v) {
+  const int said = int{v.rate.has_value()} + int{v.users.has_value()} + int{!v.log.empty()};
+  if (said == 0)
+    throw InputError("a server needs traffic: --rate R (requests per second), --users N or --requests FILE");
+  if (said > 1)
+    throw InputError(fmt::format("{} both say who asks; give one of --rate, --users and --requests",
+                                 v.log.empty() ? "--rate and --users"
+                                 : v.rate      ? "--rate and --requests"
+                                               : "--users and --requests"));
+}
+
+/// Options of drawn traffic, beside a log that says all.
+void check_log_alone(const Request& r) {
+  if (r.serving.log.empty()) return;
+  for (const char* option : {"--prompt", "--generate", "--arrivals", "--lengths", "--turns", "--shared-prefix",
+                             "--num-requests", "--duration", "--seed", "--think-time"})
+    if (r.gave(option))
+      throw InputError(fmt::format("{} is for drawn requests, and --requests gives each; leave one out", option));
+}
+
+void check_traffic(const Request& r) {
+  const ServingInputs& v = r.serving;
+  check_who_asks(v);
+  check_log_alone(r);
+  if (v.requests && v.duration)
+    throw InputError("--num-requests and --duration both say how long it goes on; give one of them");
+  if (!v.users && v.turns == 1 && r.gave("--think-time"))
+    throw InputError("--think-time is between an answer and the next request; add --users N or --turns N");
+  if (v.users && v.turns > 1)
+    throw InputError("--turns is for sessions that begin at a --rate; users ask one thing after another anyway");
+  if (!v.lengths.empty() && (r.gave("--prompt") || r.gave("--generate")))
+    throw InputError("--lengths FILE has the lengths; leave out --prompt and --generate");
+  if (v.admission == Admission::priority && v.log.empty())
+    throw InputError(
+        "--policy priority changes nothing where all requests are alike; give --requests FILE with a \"priority\" for "
+        "each, or leave it out");
+  if (r.gave("--percentile") && !v.slo_first_token && !v.slo_per_token)
+    throw InputError(
+        "--percentile changes nothing without --slo-ttft or --slo-tpot; add one, or leave --percentile out");
+}
+
+void check_lengths(const Request& r) {
+  const ServingInputs& v = r.serving;
+  const Count all = usual_tokens(r), context = r.model.arch.context;
+  if (all <= context) return;
+  if (v.turns > 1 || v.shared_prefix > 0)
+    throw InputError(
+        fmt::format("--shared-prefix {} and {} turns of --prompt {} and --generate {} are {} tokens, more than the "
+                    "context of {}, {}; shorten them",
+                    v.shared_prefix, v.turns, r.plan.prompt, r.plan.generate, all, r.model.name, context));
+  throw InputError(
+      fmt::format("--prompt {} and --generate {} are longer than the context of {}, {} tokens; shorten them",
+                  r.plan.prompt, r.plan.generate, r.model.name, context));
+}
+
+/// Each module drafts a token at least, and nothing else does.
+void check_modules_draft(const Request& r) {
+  const Count modules = r.plan.mtp;
+  if (modules == 0) return;
+  if (!r.serving.draft_model.empty()) throw InputError("--mtp and --draft-model both draft; leave one out");
+  if (modules > r.serving.draft_tokens)
+    throw InputError(
+        fmt::format("--mtp {} drafts a token with each module; give --draft-tokens {} or more, or fewer modules",
+                    modules, modules));
+}
+
+void check_drafts(const Request& r) {
+  const ServingInputs& v = r.serving;
+  check_modules_draft(r);
+  if (v.draft_tokens == 0) return;
+  if (v.acceptance.empty())
+    throw InputError(
+        "--draft-tokens needs --acceptance X,X,...: the share of drafts at each position that the model accepts");
+  if (static_cast<Count>(v.acceptance.size()) > v.draft_tokens)
+    throw InputError(fmt::format(
+        "--acceptance has {} values for the {} of --draft-tokens; give at most one for each, the last holds "
+        "for all further ones",
+        v.acceptance.size(), counted(v.draft_tokens, "draft")));
+  if (v.draft_model.empty()) return;
+  const ModelCard draft = load_model(v.draft_model);
+  const Count small = parameters(draft.arch).total, large = parameters(r.model.arch).total;
+  if (small >= large)
+    throw InputError(
+        fmt::format("--draft-model {} has {} parameters and {} has {}: a draft model is smaller than its target",
+                    draft.name, small, r.model.name, large));
+}
+
+void check_served_adapters(const Request& r) {
+  const Count rank = r.serving.adapters.rank, hidden = r.model.arch.hidden;
+  if (rank > hidden)
+    throw InputError(fmt::format("--adapters of rank {} are wider than the hidden size of {}, {}; give a rank below it",
+                                 rank, r.model.name, hidden));
+}
+
+void check_engines(const Request& r) {
+  const ServingInputs& v = r.serving;
+  if (v.pools && r.gave("--replicas"))
+    throw InputError("--pools says how many engines there are of each kind; leave out --replicas");
+  if (v.pools && v.batching != Batching::continuous)
+    throw InputError(fmt::format("--pools needs --batching continuous, not {}", name(v.batching)));
+  if (v.pools && link_between_engines(r).bandwidth.value <= 0)
+    throw InputError(
+        fmt::format("--pools {}P{}D: {} states no link that joins {} devices, over which keys and values would go",
+                    v.pools->prefill, v.pools->decode, r.hardware->name, serving_gpus(r)));
+  if (v.preemption == Preemption::swap && r.hardware->cluster.device.host.link.value <= 0)
+    throw InputError(fmt::format("--preemption swap needs the way to the host, which {} does not state; use recompute",
+                                 r.hardware->name));
+  if (v.pass_tokens && *v.pass_tokens <= v.draft_tokens)
+    throw InputError(fmt::format("--max-batched-tokens {} has no room for a token and {} drafts; raise it",
+                                 *v.pass_tokens, v.draft_tokens));
+}
+
+/// Before they are drawn, which takes memory.
+void check_number_of_requests(const Request& r) {
+  const ServingInputs& v = r.serving;
+  if (v.requests && *v.requests > most_requests)
+    throw InputError(fmt::format("--num-requests {} are more than the {} that are simulated at most; give fewer",
+                                 *v.requests, most_requests));
+  if (v.duration && v.rate && v.duration->value * *v.rate > real(most_requests))
+    throw InputError(
+        fmt::format("--duration at --rate {:g} gives {:.3g} requests, more than the {} that are simulated at most; "
+                    "shorten it",
+                    *v.rate, v.duration->value * *v.rate, most_requests));
+}
+
+}  // namespace
+
+void check_serving(const Request& r) {
+  check_traffic(r);
+  check_number_of_requests(r);
+  check_lengths(r);
+  check_drafts(r);
+  check_served_adapters(r);
+  check_engines(r);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,96 @@
+#include "ask/request/check/trained.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "ask/request/option_values.hpp"
+#include "calc/adapter.hpp"
+#include "calc/price.hpp"
+#include "presets/formats/weight_formats.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The matrix with an adapter whose inputs or outputs are the fewest: a rank as high could as well train all of it.
+struct Narrowest {
+  std::string_view name;
+  Count in = 0, out = 0;
+  Count least() const { return std::min(in, out); }
+};
+std::optional<Narrowest> narrowest_adapted(const Arch& arch, const Plan& plan) {
+  std::optional<Narrowest> found;
+  for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
+    const Linear* l = std::get_if<Linear>(&row.op.shape);
+    if (l == nullptr || !adapter_names(plan.lora_targets, row.op.name)) return;
+    if (!found || std::min(l->in, l->out) < found->least()) found = {row.op.name, l->in, l->out};
+  });
+  return found;
+}
+
+/// Adapters are narrower than the matrices beside which they stand, and ZeRO-3 shards plain numbers.
+void check_adapters(const Request& r) {
+  const Plan& p = r.plan;
+  if (!trains_adapters(p)) return;
+  const auto m = narrowest_adapted(r.model.arch, p);
+  if (!m && p.lora_targets == LoraTargets::all())
+    throw InputError(fmt::format(
+        "--lora {}: {} has none of the matrices that it names, projections of attention and MLP; leave it out",
+        p.lora_rank, r.model.name));
+  if (!m)
+    throw InputError(fmt::format("--lora {}: {} has none of the matrices that it names; name others, or the rank alone",
+                                 lora_text(p.lora_rank, p.lora_targets), r.model.name));
+  if (p.lora_rank >= m->least())
+    throw InputError(fmt::format("--lora {} is no lower than the {} {} of {} in {}; give a rank below it", p.lora_rank,
+                                 m->least(), m->in < m->out ? "inputs" : "outputs", m->name, r.model.name));
+  if (r.layout.zero == Zero::weights && !gathers_weights(p))
+    throw InputError(
+        fmt::format("--zero 3 gathers weights of one format, and the frozen ones are {}; give --zero 2, or "
+                    "--base-precision {}",
+                    weight_formats_text(p.base_precision), training_weights(p).name()));
+}
+
+/// Numbers that are frozen, and that are not.
+Learned held_with(const Arch& arch, const Frozen& frozen) {
+  Learned all;
+  const Step step{.training = true, .frozen = frozen};
+  for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) { all += row.segment.repeats * learned(row.op); });
+  return all;
+}
+
+/// A part that the model does not have is a mistake.
+void check_part(const Request& r, FreezePart part) {
+  const Arch& a = r.model.arch;
+  if (held_with(a, {.parts = part}).frozen > 0) return;
+  if (part == FreezePart::head)
+    throw InputError(fmt::format("--freeze head: the head of {} is its token table; give embedding", r.model.name));
+  throw InputError(fmt::format("--freeze {}: {} has no weights of that kind; leave it out", name(part), r.model.name));
+}
+
+void check_frozen(const Request& r) {
+  const Frozen& f = r.plan.frozen;
+  const Arch& a = r.model.arch;
+  if (f.empty()) return;
+  if (trains_adapters(r.plan)) throw InputError("--lora freezes all but its adapters; leave out --freeze");
+  if (f.layers.last() >= a.layers)
+    throw InputError(fmt::format("--freeze layers:{}: {} has layers 0 to {}; give these", f.layers.last(), r.model.name,
+                                 a.layers - 1));
+  if (a.has_repeats() && !f.layers.empty())
+    throw InputError(fmt::format("--freeze layers: layers of {} have one another's weights; freeze parts of all layers",
+                                 r.model.name));
+  for (const auto& row : choices<FreezePart>)
+    if (f.parts.has(row.value)) check_part(r, row.value);
+  if (held_with(a, f).trained() == 0)
+    throw InputError(
+        fmt::format("--freeze {} leaves nothing of {} to train; leave a part out", freeze_text(f), r.model.name));
+}
+
+}  // namespace
+
+void check_trained(const Request& r) {
+  check_adapters(r);
+  check_frozen(r);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,381 @@
+#include "ask/request/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "ask/request/idle.hpp"
+#include "ask/request/narrowed.hpp"
+#include "ask/request/option_fields.hpp"
+#include "ask/request/option_values.hpp"
+#include "ask/request/serving_options.hpp"
+#include "ask/request/software.hpp"
+#include "ask/request/target.hpp"
+#include "ask/request/training_options.hpp"
+#include "ask/request/weight_precision.hpp"
+#include "presets/load.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+using namespace option_fields;
+
+// ---- Fields of their own kind
+
+/// One device; several names are for searches, which split them before.
+HardwareCard one_device(const std::string& said) {
+  if (const std::size_t comma = said.find(',');
+      comma != std::string::npos && find_builtin(builtin_hardware(), said.substr(0, comma)) != nullptr)
+    throw InputError(
+        fmt::format("--hardware {}: one device is asked here; 'llmcalc plan train' and 'llmcalc plan serve' "
+                    "compare several",
+                    said));
+  return load_hardware(said);
+}
+
+constexpr Field device{[](Request& r, Text text, Text) { r.hardware = one_device(std::string(text)); },
+                       [](const Request&) { return json::Value(); }};
+constexpr Field all_gpus{value<&Request::gpus, parse_positive>.read,
+                         [](const Request& r) { return json::Value(devices(r.layout)); }};
+constexpr Text no_software = "none";
+constexpr Field software{[](Request& r, Text text, Text) {
+                           r.without_software = text == no_software;
+                           if (r.without_software) return;
+                           const SoftwareCard card = load_software(std::string(text));
+                           (card.training ? r.software : r.engine) = card;
+                         },
+                         [](const Request& r) {
+                           if (r.without_software) return json::Value(no_software);
+                           const auto& card = r.software ? r.software : r.engine;
+                           return card ? json::Value(card->word) : json::Value();
+                         }};
+Achieved reached_by(const Request& r) {
+  const Request asked = r.has(part::training) ? for_training(r) : for_inference(r);
+  return asked.hardware->cluster.device.achieved;
+}
+constexpr Field efficiency{value<&Plan::efficiency, parse_fraction>.read, [](const Request& r) {
+                             const auto reached = [&] {
+                               return r.hardware ? Device::of(reached_by(r).matmul, r.plan.precision) : 1;
+                             };
+                             return json::Value(r.plan.efficiency ? *r.plan.efficiency : reached());
+                           }};
+constexpr Field memory_efficiency{value<&Plan::memory_efficiency, parse_fraction>.read, [](const Request& r) {
+                                    const double reached = r.hardware ? reached_by(r).memory : 1;
+                                    return json::Value(r.plan.memory_efficiency.value_or(reached));
+                                  }};
+constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
+                      const bool has = r.model.arch.attention == AttentionKind::latent;
+                      return has ? shown(r.plan.mla) : json::Value();
+                    }};
+constexpr Field loaded_towers{
+    [](Request& r, Text, Text) { r.loads_towers = false; },
+    [](const Request& r) { return r.model.towers.bytes() > Bytes() ? json::Value(r.loads_towers) : json::Value(); }};
+constexpr Field narrow{
+    [](Request& r, Text text, Text where) { r.plan.narrowed.parts = read_set<NarrowPart>(text, where); },
+    [](const Request& r) {
+      return working_format(r.plan) == r.plan.precision ? json::Value() : json::Value(set_text(r.plan.narrowed.parts));
+    }};
+constexpr Field wide_layers{[](Request& r, Text text, Text where) {
+                              const WideLayers wide = read_wide_layers(text, where);
+                              r.plan.narrowed.first_wide = wide.first;
+                              r.plan.narrowed.last_wide = wide.last;
+                            },
+                            [](const Request& r) {
+                              const std::string text = wide_layers_text(r.plan.narrowed);
+                              return text.empty() ? json::Value() : json::Value(text);
+                            }};
+constexpr Field weight_precision{[](Request& r, Text text, Text where) {
+                                   WeightFormats& w = r.plan.weight_precision;
+                                   r.weights_given = read_weight_precision(text, where, r.model);
+                                   w = settled(r.weights_given, w, r.model.arch);
+                                 },
+                                 [](const Request& r) {
+                                   if (!r.has(part::inference) && r.has(part::training))
+                                     return shown(held_weights(r.plan));
+                                   const WeightFormats& w = r.plan.weight_precision;
+                                   const bool one = w.uniform() && !w.any_held();
+                                   return one || !r.gave("--weight-precision") ? shown(w)
+                                                                               : json::Value(r.weights_given.text);
+                                 }};
+constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
+                        [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
+constexpr Field pue{value<&RunInputs::pue, read_pue>.read, [](const Request& r) {
+                      return r.run.watts || r.gave("--pue") ? json::Value(r.run.pue) : json::Value();
+                    }};
+
+constexpr Field cp_method{value<&Layout::context_method, read_choice<ContextMethod>>.read, [](const Request& r) {
+                            return r.layout.cp > 1 ? shown(r.layout.context_method) : json::Value();
+                          }};
+constexpr Field etp{value<&Layout::etp, parse_positive>.read,
+                    [](const Request& r) { return json::Value(ranks(r.layout, Group::expert_tensor)); }};
+constexpr Field expert_nodes{value<&Layout::expert_nodes, parse_positive>.read, [](const Request& r) {
+                               return r.layout.expert_nodes > 0 ? json::Value(r.layout.expert_nodes) : json::Value();
+                             }};
+constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](const Request& r) {
+                              return r.model.arch.has_experts() ? json::Value(r.layout.expert_load.value())
+                                                                : json::Value();
+                            }};
+/// --fsdp is a stage of --zero.
+void check_one_stage(const Request& r, Zero stage) {
+  if (r.layout.zero != stage)
+    throw InputError(fmt::format("--fsdp is --zero 3, and --zero {} is given, too; leave one of them out",
+                                 std::min(static_cast<int>(stage), static_cast<int>(r.layout.zero))));
+}
+constexpr Field zero{[](Request& r, Text text, Text where) {
+                       const Zero stage = read_zero(text, where);
+                       if (r.gave("--fsdp")) check_one_stage(r, stage);
+                       r.layout.zero = stage;
+                     },
+                     [](const Request& r) { return json::Value(static_cast<int>(r.layout.zero)); }};
+constexpr Field fsdp{[](Request& r, Text, Text) {
+                       if (r.gave("--zero")) check_one_stage(r, Zero::weights);
+                       r.layout.zero = Zero::weights;
+                     },
+                     [](const Request&) { return json::Value(); }};
+constexpr Field hsdp{value<&Layout::hsdp, parse_positive>.read,
+                     [](const Request& r) { return r.layout.hsdp > 0 ? json::Value(r.layout.hsdp) : json::Value(); }};
+constexpr Field reshard{value<&Layout::reshard, read_switch>.read, [](const Request& r) {
+                          return r.layout.zero == Zero::weights ? json::Value(r.layout.reshard ? "on" : "off")
+                                                                : json::Value();
+                        }};
+constexpr Field order{value<&Layout::order, read_order>.read,
+                      [](const Request& r) { return json::Value(order_text(r.layout.order)); }};
+constexpr Field schedule{value<&Layout::schedule, read_choice<Schedule>>.read,
+                         [](const Request& r) { return r.layout.pp > 1 ? shown(r.layout.schedule) : json::Value(); }};
+constexpr Field stage_layers{value<&Layout::stage_layers, read_stage_layers>.read, [](const Request& r) {
+                               const StageLayers& l = r.layout.stage_layers;
+                               const std::span<const Count> all(l.begin(), l.size());
+                               return l.empty() ? json::Value() : json::Value(stage_layers_text(all));
+                             }};
+
+// ---- The table
+
+/// Parts of a report go by their short names here; elsewhere these would clash.
+namespace option_tables {
+using namespace part;
+constexpr Parts both = training | inference;
+constexpr bool common = true;
+
+constexpr std::array rank_options{
+    Option{"--hardware", "HW", "a hardware preset or file", common, part::hardware, "", "", device},
+    Option{"--memory-utilization", "X", "fraction of the memory that tensors may fill [1; 0.9 in fit and of a server]",
+           !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
+    Option{"--gpus", "N", "GPUs of the run [--tp x --cp x --pp x --dp]", common, run, "", "", all_gpus},
+    Option{"--tp", "N", "tensor-parallel ranks; must divide the heads [1]", common, both, "", "",
+           value<&Layout::tp, parse_positive>},
+    Option{"--sp", "", "sequence parallelism over the tensor-parallel ranks [off]", common, both, "", "",
+           flag<&Layout::sp>},
+    Option{"--cp", "N", "context-parallel ranks [1]", common, training, "", "", value<&Layout::cp, parse_positive>},
+    Option{"--cp-method", choice_names<ContextMethod>, "how they compute attention [ring]", !common, training, "--cp",
+           "", cp_method},
+    Option{"--ep", "N", "expert-parallel ranks, from those of --tp, --cp and --dp [1]", common, training | serving, "",
+           "", value<&Layout::ep, parse_positive>, idle::expert_ranks},
+    Option{"--etp", "N", "tensor-parallel ranks of an expert [as --tp]", !common, training | serving, "", "", etp,
+           idle::expert_tensor_ranks},
+    Option{"--expert-nodes", "N", "nodes to whose experts a token may go, sent once to each [any, once per expert]",
+           !common, step, "--hardware", "", expert_nodes, idle::expert_nodes},
+    Option{"--expert-load", "X", "tokens of the most loaded expert rank over the mean, or the capacity factor [1]",
+           !common, training | serving, "", "", expert_load, idle::expert_load},
+    Option{"--pp", "N", "pipeline ranks [1]", common, training | serving, "", "", value<&Layout::pp, parse_positive>},
+    Option{"--chunks", "N", "chunks of layers per pipeline rank [1; 2 where the schedule is a V]", !common, training,
+           "--pp", "", value<&Layout::chunks, parse_positive>, idle::pipeline_of_one},
+    Option{"--schedule", "NAME",
+           "order of forward and backward: gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, dualpipe, "
+           "dualpipe-v [1f1b; interleaved with --chunks]",
+           !common, training, "--pp", "", schedule, idle::pipeline_of_one},
+    Option{"--stage-layers", "N,N,...",
+           "layers of every chunk, as 8,6x9,8 [spread so that the slowest stage is as fast as possible]", !common,
+           training, "--pp", "", stage_layers, idle::pipeline_of_one},
+    Option{"--dp", "N",
+           "data-parallel replicas; of a server: ranks of attention that step together [what --gpus leaves, else 1]",
+           common, training | serving, "", "", value<&Layout::dp, parse_positive>},
+    Option{"--zero", "0..3",
+           "ZeRO: data-parallel ranks share out the optimizer's states (1), gradients (2), weights (3) [0]", common,
+           training, "", "", zero},
+    Option{"--fsdp", "", "as --zero 3 [off]", !common, training, "", "", fsdp},
+    Option{"--hsdp", "N", "ranks that share out one copy of sharded states [all]", !common, training, "", "", hsdp},
+    Option{"--reshard", "on|off", "ZeRO 3 gathers weights again for backward [on]", !common, training, "", "", reshard},
+    Option{"--order", "ORDER", "kinds of ranks, neighbouring GPUs first [tp-cp-ep-dp-pp]", !common, step, "", "",
+           order},
+};
+constexpr std::array inference_options{
+    Option{"--batch", "N", "sequences served at once [1]", common, one_batch, "", "--micro-batch",
+           value<&Plan::batch, parse_positive>},
+    Option{"--prompt", "N", "tokens of the prompt [2048, fewer where learned positions end]", common, inference, "",
+           "--seq", value<&Plan::prompt, parse_positive>},
+    Option{"--generate", "N", "tokens to generate [256]", common, inference, "", "--seq",
+           value<&Plan::generate, parse_positive>},
+    Option{"--kv-precision", "F",
+           "KV cache: any of 'llmcalc list dtypes', or keys and values apart, k=q8_0,v=q4_0 [as --precision]", !common,
+           inference, "", "", value<&Plan::kv_precision, read_cache>, idle::latent_cache_row},
+    Option{"--no-kv-cache", "", "run the whole sequence again for every token [cache on]", !common, one_batch, "", "",
+           flag<&Plan::kv_cache, false>},
+    Option{"--no-towers", "", "load the model for text alone, without its towers for images and sounds [loaded]",
+           !common, inference, "", "", loaded_towers, idle::towers},
+    Option{"--target", "SPEED",
+           "a speed, for what would reach it: 50 tokens/s, 20 ms (per token, or per training step), TTFT 0.5 s; of "
+           "training also 45 % MFU, and 30 days with --tokens [none]",
+           common, part::target, "--hardware", "", value<&Request::target, read_target>},
+};
+constexpr std::array kernel_options{
+    Option{"--precision", "F",
+           "compute and activations; below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) the blocks' products alone "
+           "[bf16, else fp16, else fp32, as the hardware has it]",
+           common, both, "", "", value<&Plan::precision, read_compute>},
+    Option{"--narrow", "KINDS",
+           "products of the blocks that --precision below 16 bits is for: attention, mlp, experts; others stay in 16 "
+           "bits [all]",
+           !common, step, "--precision", "", narrow},
+    Option{"--wide-layers", "first:N,last:M",
+           "blocks at the model's start and end whose products stay in 16 bits [none]", !common, step, "--precision",
+           "", wide_layers},
+    Option{"--weight-precision", "F",
+           "weights: any of 'llmcalc list dtypes'; a mix of llama-quantize's (q4_k_m, gguf:q6_k); by component "
+           "(experts=mxfp4,attention=bf16) [the checkpoint's, else as --precision]",
+           common, both, "", "", weight_precision},
+    Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
+           "", "", choice<AttentionImpl, &Plan::attention>},
+    Option{"--mla", choice_names<Mla>,
+           "how latent attention is computed [auto: absorbed in decode, expanded in prefill]", !common, both | formulas,
+           "", "", mla, idle::latent_attention},
+};
+constexpr std::array time_options{
+    Option{"--software", "NAME",
+           "the software to estimate for: 'llmcalc list software', a file, or none [training: megatron-lm with --tp or "
+           "--pp, "
+           "else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
+           common, time | part::process, "--hardware", "", software},
+    Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
+           "--hardware", "", efficiency},
+    Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",
+           "", memory_efficiency},
+    Option{"--overlap", "X", "fraction of exchanges that compute hides [inside layers 0, beside them 1]", !common, time,
+           "--hardware", "", value<&Plan::overlap, parse_share>},
+    Option{"--collectives", choice_names<Collectives>,
+           "algorithm on each level of links: rings; trees between nodes; sums in the switches that can [ring]",
+           !common, time, "--hardware", "", value<&Layout::collectives, read_choice<Collectives>>},
+    Option{"--roofline", choice_names<Roofline>, "sum over operators, or the step as a whole [op]", !common, time,
+           "--hardware", "", choice<Roofline, &Plan::roofline>},
+    Option{"--attention-flops", choice_names<AttentionFlops>, "query-key pairs that count as work [full]", !common,
+           model_flops, "", "", choice<AttentionFlops, &Plan::attention_flops>},
+    Option{"--params-in-6n", choice_names<ParamsIn6N>, "which N stands in 6N [total]", !common, formulas, "", "",
+           choice<ParamsIn6N, &Plan::params_in_6n>},
+};
+constexpr std::array run_options{
+    Option{"--tokens", "D", "tokens of the whole run, for its FLOPs, days, energy and cost [none]", common,
+           run | formulas, "", "", value<&RunInputs::tokens, parse_positive>},
+    Option{"--price", "USD/h", "price of one GPU-hour [the first of the hardware file]", common, run | serving,
+           "--tokens", "", value<&RunInputs::price, read_price>},
+    Option{"--measured-tokens-per-s", "X",
+           "measured throughput of all --gpus, for MFU and for what the estimate is off by [none]", !common, run,
+           "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},
+    Option{"--mfu", "X", "MFU that the run reaches, instead of the predicted one [none]", !common, run, "--tokens", "",
+           value<&RunInputs::mfu, parse_fraction>},
+    Option{"--days", "X", "days in which the run should end, for the GPUs that it needs [none]", !common, run,
+           "--tokens", "", value<&RunInputs::days, parse_positive_real>},
+    Option{"--mtbf", "H", "hours between failures of one GPU, for the time that they cost [none]", !common, run,
+           "--checkpoint-bandwidth", "", value<&RunInputs::mtbf, parse_positive_real>},
+    Option{"--checkpoint-bandwidth", "B/S", "rate at which all GPUs together write a checkpoint [none]", !common, run,
+           "--mtbf", "", value<&RunInputs::storage, read_storage>},
+    Option{"--restart", "S", "seconds from a failure until training goes on [0]", !common, run, "--mtbf", "", restart},
+    Option{"--watts", "W", "power of one GPU [the hardware file's]", !common, run | serving, "--tokens", "",
+           value<&RunInputs::watts, read_watts>},
+    Option{"--pue", "X", "power of the data centre over that of its machines [1]", !common, run | serving, "--tokens",
+           "", pue},
+    Option{"--co2", "KG/KWH", "carbon of the grid [none]", !common, run, "--tokens", "",
+           value<&RunInputs::co2, parse_real>},
+};
+constexpr std::array output_options{
+    Option{"--train", "", "training only", common, halves, "", "", mark<&Request::train>},
+    Option{"--infer", "", "inference only", common, halves, "", "", mark<&Request::infer>},
+    Option{"--stages", "", "also one line per stage of the pipeline", !common, training, "", "",
+           mark<&Request::stages>},
+    Option{"--require-fit", "", "exit code 1 where the plan does not fit [0]", !common, training | inference,
+           "--hardware", "", mark<&Request::require_fit>},
+    Option{"--ops", "", "also one line per operator", common, operators, "", "", mark<&Request::ops>},
+    Option{"--json", "", "one JSON object in base units, the unit in the key", common, part::json},
+    Option{"--markdown", "", "tables in Markdown", common, markdown},
+    Option{"--exact", "", "every digit too, in text and Markdown; JSON always has them", common, exact},
+    Option{"--help", "", "the options that people use most", common, help},
+    Option{"--help-all", "", "all options", common, help},
+};
+const std::array<Topic, 9>& all_topics() {
+  static const std::array all{
+      Topic{"Hardware and ranks", rank_options},
+      Topic{"Training", training_options()},
+      Topic{"Inference", inference_options},
+      Topic{"Traffic", traffic_options()},
+      Topic{"Server", server_options()},
+      Topic{"Number formats and kernels", kernel_options},
+      Topic{"Estimates and conventions", time_options},
+      Topic{"The whole run", run_options},
+      Topic{"Output", output_options},
+  };
+  return all;
+}
+}  // namespace option_tables
+
+std::vector<Option> flattened() {
+  std::vector<Option> all;
+  for (const Topic& t : topics()) all.insert(all.end(), t.options.begin(), t.options.end());
+  return all;
+}
+
+}  // namespace
+
+std::string Option::key() const {
+  std::string k(flag.substr(flag.starts_with("--no-") ? 5 : 2));
+  std::replace(k.begin(), k.end(), '-', '_');
+  return k;
+}
+
+std::span<const Topic> topics() { return option_tables::all_topics(); }
+
+std::span<const Option> options() {
+  static const std::vector<Option> all = flattened();
+  return all;
+}
+
+const Option* find_option(std::string_view flag) {
+  for (const Option& o : options())
+    if (o.flag == flag) return &o;
+  return nullptr;
+}
+
+void give(Request& r, const Option& o, std::string_view text) {
+  o.field.read(r, text, o.flag);
+  r.given.push_back(o.flag);
+}
+
+json::Value inputs_json(const Request& r) {
+  json::Value v;
+  for (const Option& o : options()) {
+    if ((o.parts & r.parts) == 0 || o.field.effective == nullptr) continue;
+    if (json::Value effective = o.field.effective(r); !effective.is_null()) v[o.key()] = std::move(effective);
+  }
+  return v;
+}
+
+std::string given_text(const Request& r, std::initializer_list<std::string_view> besides) {
+  std::vector<std::string_view> said(besides);
+  const json::Value inputs = inputs_json(r);
+  std::string s;
+  for (const std::string_view flag : r.given) {
+    if (std::find(said.begin(), said.end(), flag) != said.end()) continue;
+    said.push_back(flag);
+    const Option& o = *find_option(flag);
+    const auto value = inputs.find(o.key());
+    s += " " + std::string(flag);
+    if (!o.value.empty() && value != inputs.end())
+      s += " " + (value->is_string()         ? shell_word(value->get<std::string>())
+                  : value->is_number_float() ? fmt::format("{}", value->get<double>())
+                                             : value->dump());
+  }
+  return s;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,162 @@
+#include "ask/request/serving_options.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ask/request/option_fields.hpp"
+#include "ask/request/option_values.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "ask/request/serving_values.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+namespace serving_fields {
+using namespace option_fields;
+using V = ServingInputs;
+
+/// Shown where there is traffic.
+template <auto member, auto read>
+constexpr Field of_server{value<member, read>.read, [](const Request& r) {
+                            return has_traffic(r.serving) ? shown(in(r, member)) : json::Value();
+                          }};
+/// Shown where it is not the default.
+template <auto member, auto read>
+constexpr Field unusual{value<member, read>.read, [](const Request& r) {
+                          static const Request usual;
+                          const auto& now = in(r, member);
+                          return now == in(usual, member) ? json::Value() : shown(now);
+                        }};
+constexpr Field arrivals{value<&V::arrival_variation, read_arrivals>.read, [](const Request& r) {
+                           const V& v = r.serving;
+                           return v.rate ? json::Value(arrivals_text(v.arrival_variation)) : json::Value();
+                         }};
+/// Shown as it is in effect: the engine's own limit where none was given.
+template <auto member, auto limit>
+constexpr Field of_limits{value<member, parse_positive>.read, [](const Request& r) {
+                            return has_traffic(r.serving) && r.hardware ? json::Value(serving_limits(r).*limit)
+                                                                        : json::Value();
+                          }};
+constexpr Field lengths{
+    [](Request& r, Text text, Text where) {
+      const LengthsText l = read_lengths(text, where);
+      r.serving.length_variation = l.variation;
+      r.serving.lengths = l.file;
+    },
+    [](const Request& r) {
+      const V& v = r.serving;
+      return v.rate || v.users ? json::Value(lengths_text({v.length_variation, v.lengths})) : json::Value();
+    }};
+constexpr Field acceptance{value<&V::acceptance, read_acceptance>.read, [](const Request& r) {
+                             return r.serving.acceptance.empty() ? json::Value()
+                                                                 : json::Value(acceptance_text(r.serving.acceptance));
+                           }};
+constexpr Field pools{
+    [](Request& r, Text text, Text where) { r.serving.pools = read_pools(text, where); },
+    [](const Request& r) { return r.serving.pools ? json::Value(pools_text(*r.serving.pools)) : json::Value(); }};
+constexpr Field adapters{[](Request& r, Text text, Text where) { r.serving.adapters = read_adapters(text, where); },
+                         [](const Request& r) {
+                           return r.serving.adapters.resident > 0 ? json::Value(adapters_text(r.serving.adapters))
+                                                                  : json::Value();
+                         }};
+constexpr Field api_price{[](Request& r, Text text, Text where) { r.serving.api_price = read_api_price(text, where); },
+                          [](const Request& r) {
+                            const auto& p = r.serving.api_price;
+                            return p ? json::Value(fmt::format("{:g},{:g}", p->input, p->output)) : json::Value();
+                          }};
+}  // namespace serving_fields
+
+namespace serving_table {
+using namespace part;
+using namespace serving_fields;
+constexpr bool common = true;
+
+constexpr std::array traffic_rows{
+    Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, read_request_rate>},
+    Option{"--users", "N", "instead of --rate: users, each of whom waits for an answer and asks again", common, serving,
+           "", "", of_server<&V::users, parse_positive>},
+    Option{
+        "--requests", "FILE",
+        "instead of both: a log, JSONL or CSV: arrival (s), prompt, generated (tokens); also session (a name), prefix "
+        "(TOKENS or NAME:TOKENS that prompts have in common), priority (0 is served first)",
+        common, serving, "", "", unusual<&V::log, read_words>},
+    Option{"--think-time", "TIME",
+           "of a user between an answer and the next request, on average; drawn as exponential [0 s]", !common, serving,
+           "", "", unusual<&V::think, read_time>},
+    Option{"--arrivals", "poisson|constant|gamma:CV",
+           "times between requests; CV is their standard deviation over their mean [poisson]", !common, serving,
+           "--rate", "", arrivals},
+    Option{"--lengths", "LENGTHS",
+           "of prompts and answers: constant, lognormal:CV (standard deviation over mean), or a CSV of weights: up_to, "
+           "prompts, answers [constant]",
+           !common, serving, "", "", lengths},
+    Option{"--turns", "N", "requests of a session, each with all that was said before in its prompt [1]", !common,
+           serving, "", "", unusual<&V::turns, parse_positive>},
+    Option{"--shared-prefix", "N", "tokens with which all prompts begin, before those of --prompt [0]", !common,
+           serving, "", "", unusual<&V::shared_prefix, parse_count>},
+    Option{"--num-requests", "N", "requests to simulate [enough for the percentiles]", !common, serving, "", "",
+           of_server<&V::requests, parse_positive>},
+    Option{"--duration", "TIME", "instead: for how long requests arrive", !common, simulated, "--rate", "",
+           of_server<&V::duration, read_duration>},
+    Option{"--seed", "N", "another seed draws other requests [0]", !common, simulated, "", "",
+           of_server<&V::seed, parse_count>},
+};
+
+constexpr std::array server_rows{
+    Option{"--replicas", "N", "engines of --tp x --dp GPUs side by side [1]", common, simulated, "", "",
+           of_server<&V::replicas, parse_positive>},
+    Option{"--router", choice_names<Routing>, "who gives a request to a replica [round-robin]", !common, simulated,
+           "--replicas", "", of_server<&V::routing, read_choice<Routing>>},
+    Option{"--pools", "xPyD",
+           "engines for prompts and for answers apart, as 2P6D, instead of --replicas and --router: prompts go to "
+           "theirs in "
+           "turns, answers to the least loaded [one for both]",
+           !common, simulated, "", "", pools},
+    Option{"--max-batched-tokens", "N", "tokens of a pass, at most [8192; vLLM's 2048 on small devices]", !common,
+           serving, "", "", of_limits<&V::pass_tokens, &EngineLimits::pass_tokens>},
+    Option{"--max-seqs", "N", "sequences at once, at most [1024; vLLM's 256 on small devices]", !common, serving, "",
+           "", of_limits<&V::sequences, &EngineLimits::sequences>},
+    Option{"--max-chunk", "N", "tokens of one prompt in a pass, at most [as many as fit]", !common, serving, "", "",
+           unusual<&V::chunk_tokens, parse_positive>},
+    Option{"--batching", choice_names<Batching>,
+           "prompts in chunks beside decoding (vLLM V1), prompts alone first (V0), or fixed batches [continuous]",
+           !common, serving, "", "", of_server<&V::batching, read_choice<Batching>>},
+    Option{"--policy", choice_names<Admission>, "who is served first [fcfs]", !common, serving, "", "",
+           of_server<&V::admission, read_choice<Admission>>},
+    Option{"--preemption", choice_names<Preemption>, "of a sequence for which no block is left [recompute]", !common,
+           serving, "", "", of_server<&V::preemption, read_choice<Preemption>>},
+    Option{"--block-size", "N", "tokens in a block of the KV cache [16]", !common, serving, "", "",
+           of_server<&V::block_tokens, parse_positive>},
+    Option{"--prefix-cache", "on|off", "keeps what prompts have in common [on]", !common, serving, "", "",
+           of_server<&V::prefix_cache, read_switch>},
+    Option{"--adapters", "N:RANK[:TARGETS]",
+           "low-rank adapters in memory at once, of which each request has one, beside the blocks' matrices (q, k, v, "
+           "out, gate, up, down) [none; all matrices]",
+           !common, serving, "", "", adapters},
+    Option{"--draft-tokens", "N", "tokens that are drafted ahead and verified in one pass [0]", !common, serving, "",
+           "", unusual<&V::draft_tokens, read_drafts>},
+    Option{"--acceptance", "X,X,...",
+           "probability that a draft is accepted, by position; the last holds for all further", !common, serving,
+           "--draft-tokens", "", acceptance},
+    Option{"--draft-model", "MODEL",
+           "the model that drafts [the modules of --mtp; else a layer of the model's own, at no cost]", !common,
+           serving, "--draft-tokens", "", unusual<&V::draft_model, read_words>},
+    Option{"--slo-ttft", "TIME", "the longest time to the first token, for goodput [none]", common, serving, "", "",
+           of_server<&V::slo_first_token, read_limit>},
+    Option{"--slo-tpot", "TIME", "the longest time per token behind it, mean of a request [none]", common, serving, "",
+           "", of_server<&V::slo_per_token, read_limit>},
+    Option{"--percentile", "P", "percent of requests that must keep them [95]", common, serving, "", "",
+           of_server<&V::percentile, read_percentile>},
+    Option{"--api-price", "IN,OUT", "USD per million tokens of an API, for the break-even [none]", !common, serving, "",
+           "", api_price},
+};
+}  // namespace serving_table
+}  // namespace
+
+std::span<const Option> traffic_options() { return serving_table::traffic_rows; }
+std::span<const Option> server_options() { return serving_table::server_rows; }
+
+}  // namespace llmcalc

@@ -1,0 +1,13 @@
+#pragma once
+/// The rows of the option table that are about a server under traffic.
+
+#include <span>
+
+#include "ask/request/options.hpp"
+
+namespace llmcalc {
+
+std::span<const Option> traffic_options();
+std::span<const Option> server_options();
+
+}  // namespace llmcalc

@@ -1,0 +1,117 @@
+#include "ask/request/settle.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ask/request/check/layout.hpp"
+#include "ask/request/nearest.hpp"
+#include "ask/request/offload.hpp"
+#include "ask/request/option_values.hpp"
+#include "ask/request/software.hpp"
+#include "ask/request/weight_precision.hpp"
+#include "calc/pipeline/schedule.hpp"
+#include "presets/formats/weight_formats.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The first of bf16, fp16, fp32 that the hardware multiplies in; bf16 without hardware.
+DType default_precision(const Request& r) {
+  if (!r.hardware) return dtypes::bf16;
+  for (const DType t : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
+    if (r.hardware->cluster.device.peak(t).value > 0) return t;
+  return dtypes::bf16;
+}
+
+/// Whether the blocks' products are in the format that a checkpoint quantises inputs to: where the hardware has a peak
+/// for it. All others are in 16 bits, into which weights are dequantised as they are multiplied.
+bool multiplies_as_stored(const Request& r) {
+  const std::optional<DType>& stated = r.model.products;
+  const bool own = stated && !r.has(part::training) && !r.gave("--weight-precision") && r.hardware;
+  return own && !r.gave("--precision") && !r.usual_precision && r.hardware->cluster.device.peak(*stated).value > 0;
+}
+
+void settle_products(Request& r) {
+  Plan& p = r.plan;
+  p.working = default_precision(r);
+  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
+  if (!multiplies_as_stored(r)) return;
+  p.precision = *r.model.products;
+  p.multiplied = r.model.product_parts;
+}
+
+/// As the checkpoint stores them, unless another precision is asked for and they are not quantised; the reference
+/// transformer, whose precision is given by its use, keeps them in that.
+WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
+  const std::optional<WeightFormats>& stored = r.model.weights;
+  if (stored && !r.usual_precision && !(r.gave("--precision") && stored->plain())) return *stored;
+  WeightFormats w = working_format(r.plan);
+  for (std::size_t c = 0; c < component_count; ++c)
+    if (narrowed.has(static_cast<Component>(c))) w[static_cast<Component>(c)] = r.plan.precision;
+  return w;
+}
+
+/// Engines load towers with the model, but for llama.cpp, which has them in a file of their own; the reference
+/// transformer has none.
+void settle_towers(Request& r) {
+  const bool apart = r.engine && r.engine->name == "llama.cpp";
+  const Towers t = r.loads_towers && !apart && !r.usual_precision ? r.model.towers : Towers();
+  r.plan.cut_towers = t.cut_bytes();
+  r.plan.towers = t.bytes() - t.cut_bytes();
+}
+
+/// Replicas of the model on the given GPUs.
+Count replicas_on(Count available, const Request& r) {
+  const Count replica = replica_devices(r.layout);
+  if (r.gave("--dp") && devices(r.layout) != available)
+    throw InputError(fmt::format("--gpus {} is not --tp x --cp x --pp x --dp = {}; leave one of them out", available,
+                                 devices(r.layout)));
+  const bool divides = available % replica == 0;
+  if (!divides && flaw(r.model.arch, r.layout) == LayoutFlaw::heads) refuse_heads(r);
+  if (!divides)
+    throw InputError(
+        fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp x --cp x --pp); give {}",
+                    available, replica, nearest_multiples("--gpus", available, replica)));
+  return available / replica;
+}
+
+/// Chunks as the schedule has them, and the schedule that goes with several chunks.
+void settle_schedule(Request& r) {
+  Layout& l = r.layout;
+  if (!r.gave("--schedule") && l.chunks > 1) l.schedule = Schedule::interleaved;
+  if (!r.gave("--chunks")) l.chunks = std::max<Count>(1, fixed_chunks(l.schedule) == 0 ? 2 : fixed_chunks(l.schedule));
+  if (ranks(l, Group::pipeline) == 1 && !r.searches_layouts) l.chunks = 1;
+}
+
+}  // namespace
+
+void settle(Request& r) {
+  Plan& p = r.plan;
+  const Arch& a = r.model.arch;
+  if (r.train && r.infer) r.train = r.infer = false;
+  if (r.train) r.parts &= ~part::of_inference;
+  if (r.infer) r.parts &= ~part::of_training;
+  if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
+  settle_products(r);
+  p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
+  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed).formats_alone();
+  if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
+  if (!r.gave("--state-precision"))
+    p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
+  settle_schedule(r);
+  if (r.gpus && !r.searches_layouts) r.layout.dp = replicas_on(*r.gpus, r);
+  if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
+  if (!r.gave("--prompt") && a.learned_rows() > 0 && a.learned_rows() < p.prompt + p.generate)
+    p.prompt = std::max<Count>(1, a.learned_rows() - p.generate);
+  if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
+  settle_way_to_host(r);
+  choose_software(r);
+  if (r.has(part::training)) r.layout.vocabulary_multiple = vocabulary_multiple(r);
+  settle_towers(r);
+  if (!r.has(part::inference)) r = for_training(std::move(r));
+  if (!r.has(part::training)) r = for_inference(std::move(r));
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,95 @@
+#include "ask/request/software.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "presets/load.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+
+bool has_stated_efficiency(const Request& r) {
+  return r.plan.efficiency || r.plan.memory_efficiency || r.plan.roofline == Roofline::step;
+}
+
+std::string_view usual_software(const Request& r) {
+  const bool cut = ranks(r.layout, Group::tensor) > 1 || ranks(r.layout, Group::pipeline) > 1;
+  return cut || r.searches_layouts ? "megatron-lm" : "torch-fsdp";
+}
+
+namespace {
+
+bool begins_with(const std::string& name, std::initializer_list<const char*> begins) {
+  return std::any_of(begins.begin(), begins.end(), [&](const char* b) { return name.starts_with(b); });
+}
+
+/// Devices at which one user runs one model.
+bool is_personal(const HardwareCard& card) {
+  const Chip chip = chip_of(card);
+  const bool processor = begins_with(card.name, {"amd-epyc", "intel-xeon", "nvidia-grace-cpu"});
+  return chip == Chip::apple || chip == Chip::unified || processor ||
+         begins_with(card.name, {"rtx-20", "rtx-30", "rtx-40", "rtx-50", "rx-"});
+}
+
+}  // namespace
+
+std::string_view usual_engine(const Request& r) {
+  const HardwareCard& card = *r.hardware;
+  if (chip_of(card) == Chip::neuron) return "transformers-neuronx";
+  if (chip_of(card) == Chip::gaudi) return "optimum-habana";
+  if (card.name.starts_with("tpu")) return "jetstream";
+  return is_personal(card) && ranks(r.layout, Group::tensor) == 1 ? "llama.cpp" : "vllm";
+}
+
+void choose_software(Request& r) {
+  if (!r.hardware || !r.has(part::time) || has_stated_efficiency(r) || r.without_software) return;
+  if (!r.software && r.has(part::training)) r.software = load_software(usual_software(r));
+  if (!r.has(part::of_inference)) return;
+  const bool given = r.engine && r.gave("--software");
+  if (!given && (!r.engine || r.engine->name != usual_engine(r))) r.engine = load_software(usual_engine(r));
+}
+
+void check_software(const Request& r, Parts parts) {
+  const bool trains = (parts & part::training) != 0;
+  // Only times of inference depend on an engine.
+  const bool infers = (parts & part::of_inference) != 0 && (parts & part::time) != 0;
+  if (trains == infers || !r.gave("--software")) return;
+  const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
+  if (other != nullptr)
+    throw InputError(
+        fmt::format("--software: {} is for {}, and the question is about {}; 'llmcalc list software' shows "
+                    "what there is for it",
+                    other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
+}
+
+Count vocabulary_multiple(const Request& r) {
+  if (r.software) return r.software->vocabulary_multiple;
+  return r.without_software || has_stated_efficiency(r) ? 1 : load_software(usual_software(r)).vocabulary_multiple;
+}
+
+Request for_training(Request r) {
+  r.layout.vocabulary_multiple = vocabulary_multiple(r);
+  if (r.software)
+    r.hardware->cluster.device.achieved =
+        training_rates(training_estimator().parameters, *r.hardware, stack_of(*r.software, r.model.arch, r.plan));
+  return r;
+}
+
+Request for_inference(Request r) {
+  if (r.engine)
+    r.hardware->cluster.device.achieved =
+        inference_rates(inference_estimator().parameters, *r.hardware, *r.engine->inference, r.plan);
+  return r;
+}
+
+void scale_peaks(HardwareCard& card, double times) {
+  for (FlopsPerSecond& peak : card.cluster.device.peaks) peak = times * peak;
+  if (!card.measured) return;
+  Achieved& a = card.measured->rates;
+  for (auto* cores : {&a.flash, &a.naive, &a.plain})
+    for (CoreRates& c : *cores) c = {times * c.forward, times * c.backward};
+}
+
+}  // namespace llmcalc

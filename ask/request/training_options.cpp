@@ -1,0 +1,130 @@
+#include "ask/request/training_options.hpp"
+
+#include <array>
+
+#include "ask/request/idle.hpp"
+#include "ask/request/offload.hpp"
+#include "ask/request/option_fields.hpp"
+#include "ask/request/option_values.hpp"
+#include "ask/request/request.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+namespace training_fields {
+using namespace option_fields;
+
+constexpr Field master{value<&Plan::master, read_master>.read,
+                       [](const Request& r) { return json::Value(r.plan.master ? "fp32" : "none"); }};
+constexpr Field documents{[](Request& r, Text text, Text where) { r.plan.documents = read_documents(text, where); },
+                          [](const Request& r) {
+                            return r.plan.documents.empty() ? json::Value()
+                                                            : json::Value(documents_text(r.plan.documents));
+                          }};
+constexpr Field lora{[](Request& r, Text text, Text where) {
+                       const LoraText adapters = read_lora(text, where);
+                       r.plan.lora_rank = adapters.rank;
+                       r.plan.lora_targets = adapters.targets;
+                     },
+                     [](const Request& r) {
+                       return trains_adapters(r.plan) ? json::Value(lora_text(r.plan.lora_rank, r.plan.lora_targets))
+                                                      : json::Value();
+                     }};
+constexpr Field freeze{
+    [](Request& r, Text text, Text where) { r.plan.frozen = read_freeze(text, where); },
+    [](const Request& r) { return r.plan.frozen.empty() ? json::Value() : json::Value(freeze_text(r.plan.frozen)); }};
+constexpr Field base_precision{value<&Plan::base_precision, read_stored>.read, [](const Request& r) {
+                                 return trains_adapters(r.plan) ? shown(r.plan.base_precision) : json::Value();
+                               }};
+constexpr Field recompute{[](Request& r, Text text, Text where) {
+                            const Recomputation again = read_recomputation(text, where);
+                            r.plan.recompute = again.what;
+                            r.plan.recompute_method = again.method;
+                            r.plan.recompute_layers = again.layers;
+                            r.plan.recompute_modules = again.modules;
+                          },
+                          [](const Request& r) { return json::Value(recomputation_text(r.plan)); }};
+constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload = read_offload(text, where); },
+                        [](const Request& r) {
+                          const Offload& o = r.plan.offload;
+                          return r.has(part::training) || o.any() ? json::Value(offload_text(o)) : json::Value();
+                        }};
+constexpr Field offload_bandwidth{value<&Request::offload_rate, read_storage>.read, [](const Request& r) {
+                                    return r.offload_rate ? json::Value(r.offload_rate->value) : json::Value();
+                                  }};
+constexpr Field mtp{value<&Plan::mtp, parse_count>.read,
+                    [](const Request& r) { return r.plan.mtp > 0 ? json::Value(r.plan.mtp) : json::Value(); }};
+constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
+                           const bool muon = r.plan.optimizer == Optimizer::muon;
+                           return muon ? json::Value(r.plan.newton_schulz_steps) : json::Value();
+                         }};
+
+}  // namespace training_fields
+
+namespace training_table {
+using namespace part;
+using namespace training_fields;
+constexpr bool common = true;
+
+constexpr std::array rows{
+    Option{"--seq", "N", "tokens per sequence [the model's context, at most 8192]", common, training | formulas, "",
+           "--prompt", value<&Plan::seq, parse_positive>},
+    Option{"--documents", "LENGTHS",
+           "documents that fill a packed sequence, as 16x512 or 4096,2048,4x512; a token attends within its own [one]",
+           !common, training | formulas, "", "", documents},
+    Option{"--micro-batch", "N", "sequences per micro-batch [1]", common, training | formulas, "", "--batch",
+           value<&Plan::micro_batch, parse_positive>},
+    Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
+           common, training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
+    Option{"--mtp", "N", "the model's modules for further tokens (MTP): trained with it, or drafting for it [0]",
+           common, training | inference | formulas, "", "", mtp, idle::mtp_modules},
+    Option{"--recompute", recomputation_forms,
+           "what runs again in backward: nothing; modules of every block (core, norm, act, mlp, up; alone: core); the "
+           "first N layers of each chunk; all layers, in groups of N; all layers [none]",
+           common, training | formulas, "", "", recompute, idle::latent_recompute},
+    Option{"--offload", "WHAT[:FRACTION],...",
+           "what lies in the host's memory: activations, optimizer (whose updates the host computes), weights; of "
+           "inference the blocks' weights, experts, kv; all of it, or a fraction [none]",
+           common, training | inference, "", "", offload},
+    Option{"--offload-bandwidth", "B/S",
+           "rate at which it comes to a GPU, where something is slower than the link to the host: a drive (NVMe) [the "
+           "link's]",
+           !common, training | inference, "--offload", "", offload_bandwidth},
+    Option{"--lora", "RANK[:TARGETS]",
+           "train adapters of this rank beside the blocks' matrices (q, k, v, out, gate, up, down), all else frozen "
+           "[none; all matrices]",
+           common, training | formulas, "", "", lora},
+    Option{"--freeze", "PARTS",
+           "what is not trained: embedding, head, attention, mlp, experts, router, norm, blocks as layers:0-15 [none]",
+           common, training | formulas, "", "", freeze},
+    Option{"--base-precision", "F", "the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]", !common,
+           training, "--lora", "", base_precision},
+    Option{"--optimizer", choice_names<Optimizer>,
+           "the optimizer; muon updates the blocks' matrices, adam all else [adam]", common, training | formulas, "",
+           "", choice<Optimizer, &Plan::optimizer>, idle::optimizer_flops},
+    Option{"--ns-steps", "N", "Newton-Schulz iterations of muon [5]", !common, step | formulas, "", "", ns_steps,
+           idle::newton_schulz},
+    Option{"--master", "fp32|none", "float32 master copy of 16-bit weights [fp32]", !common, training, "", "", master},
+    Option{"--state-precision", "F", "optimizer moments [fp32; without a master copy as --precision]", !common,
+           training, "", "", value<&Plan::state_precision, read_plain>},
+    Option{"--gradient-bytes", "2|4|6", "bytes per gradient; 6: one of 16 bits and its float32 sum [4]", !common,
+           training, "", "", value<&Plan::gradient_bytes, read_gradient_bytes>},
+    Option{"--dropout", "", "dropout on embedding, attention and residuals [off]", !common, training, "", "",
+           flag<&Plan::dropout>},
+    Option{"--softmax-store", choice_names<SoftmaxStore>, "what naive attention keeps [minimal]", !common, training, "",
+           "", choice<SoftmaxStore, &Plan::softmax_store>, idle::stored_scores},
+    Option{"--glu-store", choice_names<GluStore>, "what a gated MLP keeps [all]", !common, training, "", "",
+           choice<GluStore, &Plan::glu_store>, idle::gated_mlp},
+    Option{"--norm-stats", "on|off", "keep the statistics of the norms [on]", !common, training, "", "",
+           value<&Plan::norm_stats, read_switch>},
+    Option{"--logits", "fp32|compute|bf16+grad|chunked:N",
+           "logits during the loss: float32; as --precision; that with a float32 copy and gradient; N parts one after "
+           "another [fp32]",
+           !common, training, "", "", value<&Plan::logits, read_logits>},
+};
+}  // namespace training_table
+}  // namespace
+
+std::span<const Option> training_options() { return training_table::rows; }
+
+}  // namespace llmcalc

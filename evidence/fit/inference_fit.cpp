@@ -1,0 +1,116 @@
+#include "evidence/fit/inference_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "evidence/inference_stack.hpp"
+#include "evidence/replay.hpp"
+#include "evidence/row_subject.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+double figure_weight(const InferenceRow& row, const InferenceCase& c, const Figure& f) {
+  if (f.repeats || !f.doubt.empty()) return 0;
+  const double tier = row.tier == "A" ? 1 : row.tier == "C" ? 0.1 : 0.6;
+  const bool burst = inference_class(c, f.quantity) == InferenceClass::first_token;
+  return tier * (c.input_assumed ? 0.3 : 1) * (burst ? 0.1 : 1);
+}
+
+struct FigureRow {
+  std::shared_ptr<const InferenceCase> c;
+  InferenceStack stack;
+  Figure figure;
+};
+
+/// The times of the row that was asked for last: its figures come one after another and are of one simulation.
+class LastTimes {
+ public:
+  const InferenceTimes& of(const FigureRow& row, std::span<const double> values) {
+    if (c_ == row.c && std::equal(values.begin(), values.end(), values_.begin(), values_.end())) return *times_;
+    c_ = row.c;
+    values_.assign(values.begin(), values.end());
+    return times_.emplace(estimated_times(*row.c, row.stack, inference_parameters(values)));
+  }
+
+ private:
+  std::shared_ptr<const InferenceCase> c_;
+  std::vector<double> values_;
+  std::optional<InferenceTimes> times_;
+};
+
+}  // namespace
+
+InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p) {
+  Cluster cluster = c.cluster();
+  cluster.device.achieved = inference_rates(p, c.on.hardware, stack, c.plan);
+  return {c, stack, cluster, request_seconds(p, stack)};
+}
+
+InferenceParameters inference_parameters(std::span<const double> values) {
+  InferenceParameters p;
+  std::copy(values.begin(), values.end(), p.values().begin());
+  return p;
+}
+
+namespace {
+
+/// ln(predicted / measured) under values of the parameters.
+using FitError = std::function<double(std::span<const double>)>;
+
+struct InferenceFitRows {
+  FitSet set{.cards = inference_parameter_cards};
+  std::vector<FitError> errors;
+
+  void add(std::string key, std::string family, double weight, FitError error) {
+    set.keys.push_back(std::move(key));
+    set.families.push_back(std::move(family));
+    set.weights.push_back(weight);
+    errors.push_back(std::move(error));
+  }
+};
+
+void add_figures(InferenceFitRows& to, const InferenceRow& row, const Devices& devices) {
+  const auto c = std::make_shared<const InferenceCase>(inference_case(row, devices));
+  if (!c->skip.empty() || c->cluster().device.peak(c->plan.precision).value <= 0) return;
+  for (const Figure& f : c->figures) {
+    if (!inference_class(*c, f.quantity) || f.value <= 0) continue;
+    to.add(fit_key(row.id, f.key), family_of(row), figure_weight(row, *c, f),
+           [of = FigureRow{c, inference_stack(*c), f}](std::span<const double> values) {
+             thread_local LastTimes last;
+             return std::log(*last.of(of, values).figure(of.figure) / of.figure.value);
+           });
+  }
+}
+
+double mean_seconds(const std::vector<Seconds>& all) { return spread(all).mean.value; }
+
+void add_means(InferenceFitRows& to, const RecordedRun& run, const Devices& devices) {
+  const auto c = std::make_shared<const RunCase>(run_case(run, devices));
+  if (!c->skip.empty()) return;
+  const auto of = std::make_shared<const RecordedRun>(run);
+  for (const auto& [key, times] :
+       {std::pair{"ttft_mean_ms", &RequestTimes::first_token}, {"tpot_mean_ms", &RequestTimes::per_token}})
+    to.add(fit_key(run.name, key), run.source.title, 1, [c, of, times = times](std::span<const double> values) {
+      const Replay served = replay(*of, *c, estimated_passes(*c, inference_parameters(values)));
+      return std::log(mean_seconds(served.times.*times) / mean_seconds(recorded_times(*of).*times));
+    });
+}
+
+}  // namespace
+
+FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const std::vector<RecordedRun>& runs,
+                         const Devices& devices) {
+  InferenceFitRows all;
+  for (const InferenceRow& row : rows) add_figures(all, row, devices);
+  for (const RecordedRun& run : runs) add_means(all, run, devices);
+  weigh_families(all.set);
+  all.set.error = [errors = std::make_shared<const std::vector<FitError>>(std::move(all.errors))](
+                      std::size_t i, std::span<const double> values) { return (*errors)[i](values); };
+  return all.set;
+}
+
+}  // namespace llmcalc

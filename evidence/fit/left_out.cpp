@@ -1,0 +1,120 @@
+#include "evidence/fit/left_out.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "evidence/errors.hpp"
+#include "evidence/fit/inference_fit.hpp"
+#include "evidence/fit/training_fit.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+/// Beginnings of families whose runs are one another's: of one cluster, one program or the same authors.
+constexpr std::array kin_families{"vTrain",   "NVIDIA aiconfigurator", "TensorRT-LLM performance.md",
+                                  "GLM-130B", "Pope et al. 2022",      "LLMServingSim"};
+
+/// From the fit to all rows, with the derivatives there: a family moves few parameters, and those that it alone knows
+/// return to their defaults, of which no other row tells.
+std::vector<double> fitted_without_family(const FitSet& set, double ridge, const std::string& left_out,
+                                          const LinearErrors& around) {
+  FitOptions options{.ridge = ridge};
+  options.linear = &around;
+  for (const std::string& family : set.families) options.without.push_back(kin(family) == left_out);
+  return fit(set, around.values, options);
+}
+
+std::vector<double> standard_values(const FitSet& set) {
+  std::vector<double> all;
+  for (const ParameterCard& c : set.cards) all.push_back(c.standard);
+  return all;
+}
+
+void watch_steps(FitOptions& options, const AccuracyWatch& watch) {
+  if (watch) options.progress = [&](int step, double) { watch(step, options.most_steps); };
+}
+
+void predict_row(PredictedRow& r, double error) {
+  const double before = r.predicted.value;
+  r.predicted.value = r.measured * std::exp(error);
+  for (std::optional<double>* end : {&r.predicted.low, &r.predicted.high})
+    if (*end) **end *= r.predicted.value / before;
+}
+
+/// Predicts each row of the set again, under the values of its family.
+template <typename F>
+void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
+  std::map<std::string_view, std::size_t> rows;
+  for (std::size_t i = 0; i < set.keys.size(); ++i) rows[set.keys[i]] = i;
+  for (PredictedRow& r : a.rows)
+    if (const auto found = rows.find(fit_key(r.id, r.quantity)); found != rows.end())
+      predict_row(r, set.error(found->second, values_of(r.of.family)));
+}
+
+}  // namespace
+
+std::string kin(const std::string& family) {
+  for (const char* begin : kin_families)
+    if (family.starts_with(begin)) return begin;
+  return family;
+}
+
+double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 0.4; }
+
+FitSet fit_set(const MeasurementFile& file, AccuracyKind kind) {
+  const Devices devices;
+  return kind == AccuracyKind::inference ? inference_fit_set(file.inference, file.serving, devices)
+                                         : training_fit_set(file.training, devices);
+}
+
+std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch) {
+  FitOptions options{.ridge = ridge};
+  watch_steps(options, watch);
+  return fit_from_afar(set, standard_values(set), options);
+}
+
+std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
+                                   const AccuracyWatch& watch) {
+  std::vector<double> begin = standard_values(set);
+  FitOptions options{.ridge = ridge};
+  for (const auto& [parameter, value] : term.left_out) {
+    begin[parameter] = value;
+    options.fixed.push_back(parameter);
+  }
+  watch_steps(options, watch);
+  return fit_from_afar(set, begin, options);
+}
+
+void predict_again(Accuracy& a, const FitSet& set, std::span<const double> values) {
+  replace_predictions(a, set, [&](const std::string&) { return values; });
+}
+
+void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const double> all, const AccuracyWatch& watch) {
+  std::map<std::string, std::vector<double>> without;
+  for (const PredictedRow& r : a.rows) without[kin(r.of.family)];
+  if (watch) watch(0, static_cast<Count>(without.size()));
+  const LinearErrors around = linear_errors(set, all);
+  Count done = 0;
+  for (auto& [family, values] : without) {
+    if (watch) watch(done++, static_cast<Count>(without.size()));
+    values = fitted_without_family(set, ridge, family, around);
+  }
+  replace_predictions(a, set, [&](const std::string& family) { return std::span<const double>(without[kin(family)]); });
+}
+
+EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors) {
+  return {std::exp(covering_width(errors, 0.9)), static_cast<Count>(errors.size())};
+}
+
+IntervalsByClass intervals(const Accuracy& left_out) {
+  std::map<std::string, std::map<std::string, std::vector<double>>> errors;
+  for (const PredictedRow& r : left_out.rows)
+    if (r.counts()) errors[r.of.kind][r.of.family].push_back(std::fabs(std::log(r.predicted.value / r.measured)));
+  IntervalsByClass all;
+  for (const auto& [kind, families] : errors) all[kind] = interval_of(families);
+  return all;
+}
+
+}  // namespace llmcalc

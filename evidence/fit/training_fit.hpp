@@ -1,0 +1,23 @@
+#pragma once
+/// Measured steps that the parameters of the estimator of training are fitted to.
+
+#include <span>
+#include <vector>
+
+#include "calc/train.hpp"
+#include "evidence/fit/parameter_fit.hpp"
+#include "evidence/training_case.hpp"
+#include "presets/estimators/training_estimator.hpp"
+
+namespace llmcalc {
+
+/// A step under parameters.
+TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p);
+
+/// The rows that have a time. A row weighs 1, 0.6 or 0.1 by its quality A, B or C, times 0.3 where an input had to be
+/// assumed.
+FitSet training_fit_set(const std::vector<TrainingRow>& rows, const Devices& devices);
+
+TrainingParameters training_parameters(std::span<const double> values);
+
+}  // namespace llmcalc

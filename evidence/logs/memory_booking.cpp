@@ -1,0 +1,183 @@
+#include "evidence/logs/memory_booking.hpp"
+
+#include <algorithm>
+
+#include "serve/engine_memory.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+/// Adds terms up, and books what they leave of a whole.
+class Ledger {
+ public:
+  explicit Ledger(std::optional<Count> gpu = {}) { b_.gpu = gpu; }
+
+  void say(MemoryTerm term, const std::optional<LoggedBytes>& said) {
+    if (!said) return;
+    add(term, said->bytes, false);
+    b_.rounding += said->within;
+  }
+  void add(MemoryTerm term, Bytes bytes, bool derived = true) {
+    b_.all += bytes;
+    for (BookedTerm& b : b_.terms)
+      if (b.term == term) return void(b.bytes += bytes);
+    b_.terms.push_back({term, bytes, derived});
+  }
+  /// The rest of a whole, on this term; what rounding makes of nothing is unexplained.
+  void rest(MemoryTerm term, Bytes whole) {
+    const Bytes left = whole - b_.all;
+    add(left < Bytes() && left >= Bytes() - b_.rounding ? MemoryTerm::unexplained : term, left);
+  }
+  Bytes sum() const { return b_.all; }
+  Bytes rounding() const { return b_.rounding; }
+  MemoryBooking of(BookedWhole whole) && {
+    b_.whole = whole;
+    return std::move(b_);
+  }
+
+ private:
+  MemoryBooking b_;
+};
+
+// ---- A server's start
+
+/// The device of a server and the part of it that the server may fill, as far as log and defaults say.
+struct ServerRoom {
+  std::optional<Bytes> total, granted;
+};
+ServerRoom room_of(const VllmStart& s, const BookingDefaults& defaults) {
+  ServerRoom r;
+  r.total = s.memory.total ? std::optional(s.memory.total->bytes) : defaults.capacity;
+  const auto share = s.config.utilization ? s.config.utilization : defaults.utilization;
+  if (s.memory.granted)
+    r.granted = s.memory.granted->bytes;
+  else if (r.total && share)
+    r.granted = granted_memory(*r.total, *share);
+  return r;
+}
+
+/// The term on which the rest of the granted memory stands: what the log leaves out of it.
+MemoryTerm rest_of_granted(const VllmMemory& m) {
+  const bool weights = m.weights || m.weights_and_libraries, libraries = m.libraries || m.weights_and_libraries;
+  if (!weights || !m.kv_cache) return MemoryTerm::not_said;
+  if (!libraries) return m.activations ? MemoryTerm::libraries : MemoryTerm::activations_and_libraries;
+  return m.activations ? MemoryTerm::unexplained : MemoryTerm::activations;
+}
+
+void say_server(Ledger& ledger, const VllmMemory& m) {
+  if (m.weights_and_libraries && !(m.weights && m.libraries)) {
+    ledger.say(MemoryTerm::weights_and_libraries, m.weights_and_libraries);
+  } else {
+    ledger.say(MemoryTerm::weights, m.weights);
+    ledger.say(MemoryTerm::libraries, m.libraries);
+  }
+  ledger.say(MemoryTerm::activations, m.activations);
+  ledger.say(MemoryTerm::kv_cache, m.kv_cache);
+}
+
+/// Memory beyond what is granted: graphs, which are recorded after the cache is made, and what others held
+/// before.
+void say_beyond(Ledger& ledger, const VllmMemory& m, Bytes total) {
+  if (m.free_at_start && m.total) {
+    const LoggedBytes held{m.total->bytes - m.free_at_start->bytes, m.total->within + m.free_at_start->within};
+    ledger.say(MemoryTerm::held_before_start, held);
+  }
+  ledger.rest(ledger.sum() > total ? MemoryTerm::unexplained : MemoryTerm::not_granted, total);
+}
+
+// ---- A device without memory
+
+std::optional<LoggedBytes> without(const std::optional<LoggedBytes>& all, const std::optional<LoggedBytes>& part) {
+  if (!all || !part) return all;
+  return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is booked, too: its rounding cancels
+}
+
+/// Memory outside of PyTorch, divided where the message lets it be.
+void say_outside(Ledger& ledger, const OutOfMemory& o, Bytes reserved) {
+  const DeviceProcess* own = own_process(o);
+  if (own == nullptr) return;
+  ledger.add(MemoryTerm::libraries, std::max(Bytes(), own->bytes.bytes - reserved));
+  LoggedBytes others;
+  for (const DeviceProcess& p : o.processes)
+    if (&p != own) others = {others.bytes + p.bytes.bytes, others.within + p.bytes.within};
+  if (others.bytes > Bytes()) ledger.say(MemoryTerm::other_processes, others);
+}
+
+}  // namespace
+
+std::optional<Bytes> MemoryBooking::term(MemoryTerm t) const {
+  const auto found = std::find_if(terms.begin(), terms.end(), [&](const BookedTerm& b) { return b.term == t; });
+  return found == terms.end() ? std::nullopt : std::optional(found->bytes);
+}
+
+const DeviceProcess* own_process(const OutOfMemory& o) {
+  if (!o.reserved) return nullptr;
+  const DeviceProcess* own = nullptr;
+  Count holders = 0;
+  for (const DeviceProcess& p : o.processes) {
+    if (p.bytes.bytes + p.bytes.within + o.reserved->within < o.reserved->bytes) continue;  // it cannot be this one
+    if (!p.pid) return &p;
+    own = &p;
+    ++holders;
+  }
+  return holders == 1 ? own : nullptr;
+}
+
+MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults) {
+  const VllmMemory& m = s.memory;
+  const ServerRoom room = room_of(s, defaults);
+  Ledger ledger;
+  say_server(ledger, m);
+  if (room.granted) {
+    const Bytes set_aside = m.graphs_granted ? m.graphs_granted->bytes : Bytes();
+    ledger.rest(rest_of_granted(m), *room.granted - set_aside);
+  }
+  if (m.graphs || m.graphs_granted) ledger.say(MemoryTerm::graphs, m.graphs ? m.graphs : m.graphs_granted);
+  if (room.granted && room.total) {
+    say_beyond(ledger, m, *room.total);
+    return std::move(ledger).of(BookedWhole::capacity);
+  }
+  return std::move(ledger).of(room.granted ? BookedWhole::granted : BookedWhole::said);
+}
+
+MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults) {
+  Ledger ledger(o.gpu);
+  ledger.say(MemoryTerm::allocated, defaults.pools_apart ? without(o.allocated, o.private_pools) : o.allocated);
+  if (defaults.pools_apart) ledger.say(MemoryTerm::graphs, o.private_pools);
+  ledger.say(MemoryTerm::slack, o.slack);
+  const Bytes reserved = ledger.sum();
+  const std::optional<Bytes> capacity = o.capacity ? std::optional(o.capacity->bytes) : defaults.capacity;
+  if (!capacity) return std::move(ledger).of(BookedWhole::said);
+  say_outside(ledger, o, reserved);
+  ledger.say(MemoryTerm::free, o.free);
+  const MemoryTerm rest = own_process(o) != nullptr ? MemoryTerm::unexplained
+                          : o.free && o.reserved    ? MemoryTerm::outside
+                                                    : MemoryTerm::not_said;
+  ledger.rest(rest, *capacity);
+  return std::move(ledger).of(BookedWhole::capacity);
+}
+
+MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults) {
+  Ledger ledger(s.device);
+  if (s.allocated) ledger.say(MemoryTerm::allocated, s.allocated->peak);
+  if (s.reserved) {
+    const Bytes slack = s.reserved->peak.bytes - ledger.sum();
+    ledger.add(s.allocated ? MemoryTerm::slack : MemoryTerm::not_said, slack);
+  }
+  if (!defaults.capacity) return std::move(ledger).of(s.reserved ? BookedWhole::granted : BookedWhole::said);
+  ledger.rest(MemoryTerm::not_said, *defaults.capacity);
+  return std::move(ledger).of(BookedWhole::capacity);
+}
+
+std::vector<MemoryBooking> book(const MemoryLog& log, const BookingDefaults& defaults) {
+  std::vector<MemoryBooking> all;
+  if (log.kind == MemoryLogKind::vllm) all.push_back(book(log.vllm, defaults));
+  if (log.kind == MemoryLogKind::out_of_memory)
+    for (const OutOfMemory& o : log.out_of_memory.messages) all.push_back(book(o, defaults));
+  if (log.kind == MemoryLogKind::summary)
+    for (const MemorySummary& s : log.summary.devices) all.push_back(book(s, defaults));
+  return all;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,88 @@
+#pragma once
+/// A device's memory on named terms that add up: to its capacity, to the part of it that was granted, or to what a log
+/// says and no more.
+
+#include <vector>
+
+#include "evidence/logs/memory_log.hpp"
+
+namespace llmcalc {
+
+enum class MemoryTerm : std::uint8_t {
+  weights,
+  weights_and_libraries,
+  kv_cache,
+  activations,
+  activations_and_libraries,
+  allocated,  ///< tensors, of whatever purpose
+  graphs,
+  slack,
+  libraries,
+  other_processes,
+  outside,  ///< libraries, other processes: not divided
+  held_before_start,
+  free,
+  not_granted,
+  not_said,
+  unexplained
+};
+template <>
+inline constexpr auto choices<MemoryTerm> =
+    std::array{Choice{MemoryTerm::weights, "weights"},
+               Choice{MemoryTerm::weights_and_libraries, "weights_and_libraries"},
+               Choice{MemoryTerm::kv_cache, "kv_cache"},
+               Choice{MemoryTerm::activations, "activations"},
+               Choice{MemoryTerm::activations_and_libraries, "activations_and_libraries"},
+               Choice{MemoryTerm::allocated, "allocated"},
+               Choice{MemoryTerm::graphs, "graphs"},
+               Choice{MemoryTerm::slack, "slack"},
+               Choice{MemoryTerm::libraries, "libraries"},
+               Choice{MemoryTerm::other_processes, "other_processes"},
+               Choice{MemoryTerm::outside, "outside"},
+               Choice{MemoryTerm::held_before_start, "held_before_start"},
+               Choice{MemoryTerm::free, "free"},
+               Choice{MemoryTerm::not_granted, "not_granted"},
+               Choice{MemoryTerm::not_said, "not_said"},
+               Choice{MemoryTerm::unexplained, "unexplained"}};
+
+struct BookedTerm {
+  MemoryTerm term{};
+  Bytes bytes{};         ///< below 0: missing, or within the rounding of the log
+  bool derived = false;  ///< what others leave, not said by the log
+};
+
+/// The whole that terms add up to.
+enum class BookedWhole : std::uint8_t { capacity, granted, said };
+template <>
+inline constexpr auto choices<BookedWhole> =
+    std::array{Choice{BookedWhole::capacity, "capacity"}, Choice{BookedWhole::granted, "granted"},
+               Choice{BookedWhole::said, "said"}};
+
+struct MemoryBooking {
+  std::optional<Count> gpu{};
+  std::vector<BookedTerm> terms{};
+  BookedWhole whole = BookedWhole::said;
+  Bytes all{};       ///< the sum of the terms
+  Bytes rounding{};  ///< how far the sum of what is said may be from the truth
+  std::optional<Bytes> term(MemoryTerm t) const;
+};
+
+/// Values that stand in where a log is silent, and how it is divided.
+struct BookingDefaults {
+  std::optional<Bytes> capacity{};      ///< of the device
+  std::optional<double> utilization{};  ///< of a vLLM server
+  bool pools_apart = true;              ///< whether tensors in CUDA graphs' pools are apart from other tensors
+};
+
+MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults);
+MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults);
+/// The peaks of a table.
+MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults);
+/// Every device of a log.
+std::vector<MemoryBooking> book(const MemoryLog& log, const BookingDefaults& defaults);
+
+/// The process that ran out of memory: it says so itself, or in a container, where processes have other numbers, it is
+/// the only one that holds what PyTorch reserved. Null where neither is so.
+const DeviceProcess* own_process(const OutOfMemory& o);
+
+}  // namespace llmcalc

@@ -1,0 +1,263 @@
+#include "evidence/logs/vllm_start.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "text/error.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+struct MemoryPhrase {
+  std::string_view words;
+  std::optional<LoggedBytes> VllmMemory::*bytes;
+};
+/// "Loading model weights took 14.99 GB" divides by 2^30 (model_runner.py: / float(2**30)), as all others do.
+constexpr std::array memory_behind{
+    MemoryPhrase{"Loading model weights took ", &VllmMemory::weights},
+    MemoryPhrase{"Model loading took ", &VllmMemory::weights},
+    MemoryPhrase{"model weights take ", &VllmMemory::weights},
+    MemoryPhrase{"non_torch_memory takes ", &VllmMemory::libraries},
+    MemoryPhrase{"activation peak memory takes ", &VllmMemory::activations},
+    MemoryPhrase{"memory reserved for KV Cache is ", &VllmMemory::kv_cache},
+    MemoryPhrase{"Available KV cache memory: ", &VllmMemory::kv_cache},
+    MemoryPhrase{"Current kv cache memory in use is ", &VllmMemory::kv_cache},
+    MemoryPhrase{"total_gpu_memory (", &VllmMemory::total},
+    MemoryPhrase{"total_gpu_memory=", &VllmMemory::total},
+};
+constexpr std::array memory_before{
+    MemoryPhrase{" for weight", &VllmMemory::weights},
+    MemoryPhrase{" for consumed memory (weights + non-torch)", &VllmMemory::weights_and_libraries},
+    MemoryPhrase{" for peak activation", &VllmMemory::activations},
+    MemoryPhrase{" for non-torch memory", &VllmMemory::libraries},
+    MemoryPhrase{" for CUDAGraph memory", &VllmMemory::graphs},
+};
+
+/// "(Worker_TP0 pid=12)" and the like; empty where a line does not say who speaks.
+std::string speaker_of(const LogLine& line) {
+  const std::size_t pid = line.text.find(" pid=");
+  if (pid == std::string_view::npos) return "";
+  const std::size_t open = line.text.rfind('(', pid), close = line.text.find(')', pid);
+  if (open == std::string_view::npos || close == std::string_view::npos) return "";
+  return std::string(line.text.substr(open, close - open));
+}
+
+/// The data-parallel engine of a speaker: "DP3" of "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty where
+/// the name has none.
+std::string engine_of(const std::string& speaker) {
+  const std::size_t begin = speaker.find("_DP");
+  if (begin == std::string_view::npos) return "";
+  std::size_t end = begin + 3;
+  while (end < speaker.size() && speaker[end] >= '0' && speaker[end] <= '9') ++end;
+  return speaker.substr(begin + 1, end - begin - 1);
+}
+
+/// The value of a key of a configuration: "dtype=torch.bfloat16," or "'dtype': 'bfloat16'". Empty where it is None.
+std::string configured(const LogLine& line, std::string_view key) {
+  for (const std::string& before : {fmt::format(" {}=", key), fmt::format("({}=", key), fmt::format("'{}': ", key)}) {
+    auto rest = line.behind(before);
+    if (!rest) continue;
+    const bool quoted = rest->starts_with('\'');
+    if (quoted) rest->remove_prefix(1);
+    const std::string_view value = rest->substr(0, rest->find_first_of(quoted ? "'" : ",)} "));
+    return value == "None" ? "" : std::string(value);
+  }
+  return "";
+}
+
+class StartReader {
+ public:
+  explicit StartReader(const std::vector<LogLine>& lines) {
+    for (const LogLine& line : lines) read(line);
+    check();
+  }
+  VllmStart start() && { return std::move(s_); }
+
+ private:
+  void read(const LogLine& line) {
+    if (line.says("with config:") || line.says("args:")) read_config(line);
+    read_memory(line);
+    read_granted(line);
+    read_cache(line);
+    read_failure(line);
+  }
+
+  // ---- What was asked for
+
+  static void keep(std::string& to, const std::string& said) {
+    if (!said.empty()) to = said;
+  }
+  static void keep(std::optional<Count>& to, const LogLine& line, std::string_view key) {
+    const std::string said = configured(line, key);
+    if (said.empty()) return;
+    const LogLine value{said, line.file, line.number};
+    if (const auto n = value.count_behind("")) to = n;
+  }
+
+  void read_config(const LogLine& line) {
+    VllmConfig& c = s_.config;
+    if (const auto version = line.behind("LLM engine (v")) c.version = std::string(digits_at(*version));
+    keep(c.model, configured(line, "model"));
+    keep(c.dtype, configured(line, "dtype"));
+    keep(c.quantization, configured(line, "quantization"));
+    keep(c.cache_dtype, configured(line, "kv_cache_dtype"));
+    keep(c.tensor_parallel, line, "tensor_parallel_size");
+    keep(c.pipeline_parallel, line, "pipeline_parallel_size");
+    keep(c.data_parallel, line, "data_parallel_size");
+    if (const std::string said = configured(line, "enable_expert_parallel"); !said.empty())
+      c.expert_parallel = said == "True";
+    keep(c.max_model_len, line, "max_seq_len");
+    keep(c.max_model_len, line, "max_model_len");
+    keep(c.batched_tokens, line, "max_num_batched_tokens");
+    keep(c.sequences, line, "max_num_seqs");
+    keep(c.block_size, line, "block_size");
+    const std::string share = configured(line, "gpu_memory_utilization");
+    if (!share.empty()) c.utilization = LogLine{share, line.file, line.number}.real_behind("");
+  }
+
+  // ---- What a device holds
+
+  /// Whether the line's speaker is the one whose memory is kept: the first that says any.
+  bool heard(const LogLine& line) {
+    const std::string speaker = speaker_of(line);
+    workers_.insert(speaker);
+    if (!worker_) worker_ = speaker;
+    return *worker_ == speaker;
+  }
+  /// Whether the line is of the engine whose memory is kept, or does not say of which it is.
+  bool is_of_engine(const LogLine& line) const {
+    const std::string said = engine_of(speaker_of(line)), kept = engine_of(worker_.value_or(""));
+    return said.empty() || kept.empty() || said == kept;
+  }
+  void note(const LogLine& line, std::optional<LoggedBytes> VllmMemory::*bytes,
+            const std::optional<LoggedBytes>& said) {
+    if (said && heard(line)) {
+      s_.memory.*bytes = said;
+      last_ = line;
+    }
+  }
+
+  void read_memory(const LogLine& line) {
+    for (const MemoryPhrase& p : memory_behind) note(line, p.bytes, line.size_behind(p.words));
+    if (line.says("Actual usage is "))
+      for (const MemoryPhrase& p : memory_before) note(line, p.bytes, line.size_before(p.words));
+    if (const auto took = line.behind("Graph capturing finished in "))
+      note(line, &VllmMemory::graphs, LogLine{*took, line.file, line.number}.size_behind(", took "));
+    // An estimate counts until capture has told; it is taken from the cache only where that is said.
+    if (const auto estimate = line.size_behind("Estimated CUDA graph memory: "); estimate && heard(line))
+      estimated_graphs_ = estimate;
+    if (line.says("is equivalent to --gpu-memory-utilization") && heard(line))
+      s_.memory.graphs_granted = estimated_graphs_;
+  }
+
+  void read_granted(const LogLine& line) {
+    VllmMemory& m = s_.memory;
+    if (const auto share = line.real_behind("gpu_memory_utilization (")) {
+      s_.config.utilization = share;
+      note(line, &VllmMemory::granted, line.size_behind(") = "));
+    }
+    if (const auto share = line.real_behind("Desired GPU memory utilization is (")) s_.config.utilization = share;
+    if (const auto share = line.real_behind("desired GPU memory utilization (")) s_.config.utilization = share;
+    if (const auto share = line.real_behind("--gpu-memory-utilization=")) s_.config.utilization = share;
+    const auto desired = line.behind("GPU memory utilization ");
+    if (desired && line.says("Free memory on device"))
+      note(line, &VllmMemory::granted, LogLine{*desired, line.file, line.number}.size_behind(", "));
+    if (const auto free = line.behind("Free memory on device"); free && line.says(" on startup") && heard(line))
+      read_free(LogLine{*free, line.file, line.number}, m);
+  }
+  /// " (78.6/79.15 GiB) on startup", " cuda:0 (78.6/79.15 GiB) on startup".
+  static void read_free(const LogLine& rest, VllmMemory& m) {
+    const auto total = rest.size_behind("/");
+    const auto free = rest.behind("(");
+    if (!total || !free) return;
+    m.total = total;
+    m.free_at_start = size_at(fmt::format("{} GiB", digits_at(*free)), rest);
+  }
+
+  // ---- The cache
+
+  void read_cache(const LogLine& line) {
+    if (const auto n = line.count_behind("max_num_batched_tokens=")) s_.config.batched_tokens = n;
+    if (const auto n = line.count_behind("Using max model len ")) s_.config.max_model_len = n;
+    const auto longest = line.count_behind("Maximum concurrency for ");
+    if (longest) s_.config.max_model_len = longest;
+    if (!is_of_engine(line)) return;
+    for (const char* words : {"# GPU blocks: ", "# CUDA blocks: ", "# cuda blocks: "})
+      if (const auto n = line.count_behind(words)) s_.blocks = n;
+    if (const auto n = line.count_behind("GPU KV cache size: ")) s_.tokens = n;
+    if (longest) s_.concurrency = line.real_behind(" tokens per request: ");
+  }
+
+  /// Starts that failed: the cache does not hold a single request.
+  void read_failure(const LogLine& line) {
+    if (const auto n = line.count_behind("max seq len (")) s_.config.max_model_len = n;
+    if (!is_of_engine(line)) return;
+    if (line.says("KV cache is needed")) {
+      s_.cache_needed = line.size_before(" KV cache is needed");
+      if (!s_.memory.kv_cache) s_.memory.kv_cache = line.size_behind("available KV cache memory (");
+    }
+    if (const auto n = line.count_behind("can be stored in KV cache (")) s_.tokens = n;
+    if (const auto n = line.count_behind("estimated maximum model length is ")) s_.longest = n;
+  }
+
+  // ---- Whether it can be
+
+  void check() {
+    VllmMemory& m = s_.memory;
+    s_.workers = static_cast<Count>(workers_.size());
+    if (const auto& share = s_.config.utilization; share && (*share <= 0 || *share > 1))
+      throw InputError(
+          fmt::format("{}: gpu_memory_utilization is {:g}, and it is above 0 and at most 1; give the log as "
+                      "vLLM printed it",
+                      last_.file, *share));
+    for (const auto& part : {m.granted, m.free_at_start, m.weights, m.activations, m.libraries, m.kv_cache, m.graphs})
+      if (part && m.total && part->bytes > m.total->bytes + part->within + m.total->within)
+        throw InputError(fmt::format(
+            "{}: {:.2f} GiB are said of a device of {:.2f} GiB; give the log as vLLM printed it", last_.file,
+            static_cast<double>(part->bytes.value) / 0x1p30, static_cast<double>(m.total->bytes.value) / 0x1p30));
+    check_tokens();
+  }
+  void check_tokens() const {
+    try {
+      s_.cache_tokens();
+    } catch (const Overflow&) {
+      throw InputError(
+          fmt::format("{}: the cache has {} blocks, which hold more than 2^63 tokens; give the log as vLLM "
+                      "printed it",
+                      last_.file, *s_.blocks));
+    }
+  }
+
+  VllmStart s_;
+  std::optional<LoggedBytes> estimated_graphs_;
+  std::optional<std::string> worker_;
+  std::set<std::string> workers_;
+  LogLine last_{};
+};
+
+}  // namespace
+
+std::optional<Count> VllmStart::cache_tokens() const {
+  constexpr Count usual_block = 16;
+  if (tokens) return tokens;
+  if (!blocks) return std::nullopt;
+  if (config.block_size) return mul(*blocks, *config.block_size);
+  if (!concurrency || !config.max_model_len || *blocks == 0) return mul(*blocks, usual_block);
+  const double per_block = *concurrency * static_cast<double>(*config.max_model_len) / static_cast<double>(*blocks);
+  if (per_block > 0x1p62) overflow();
+  return mul(*blocks, std::max<Count>(1, std::llround(per_block)));
+}
+
+bool VllmStart::says_memory() const {
+  const VllmMemory& m = memory;
+  return m.weights || m.weights_and_libraries || m.kv_cache || m.total || m.graphs || cache_tokens() || cache_needed;
+}
+
+VllmStart read_vllm_start(const std::vector<LogLine>& lines) { return StartReader(lines).start(); }
+
+}  // namespace llmcalc

@@ -1,0 +1,126 @@
+#include "evidence/profile/table_passes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "calc/infer.hpp"
+#include "evidence/logs/served_model.hpp"
+#include "evidence/profile/operator_times.hpp"
+#include "presets/estimators/attending_layers.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+double per(double all, double n) { return n > 0 ? all / n : 0; }
+
+/// Chunks and decoding sequences by their means. A table's context are the cached tokens, without the new one.
+AttentionWork mean_work(const PassWork& w, std::size_t reach) {
+  const CoreWork &p = w.prompts[reach], &d = w.decodes[reach];
+  AttentionWork a;
+  a.chunks = p.queries > 0 ? static_cast<double>(w.chunks) : 0;
+  a.chunk = per(static_cast<double>(p.queries), a.chunks);
+  const double own = a.chunk * (a.chunk + 1) / 2;  // pairs within a chunk
+  a.past = std::max(0.0, per(per(static_cast<double>(p.pairs), a.chunks) - own, a.chunk));
+  a.decoding = static_cast<double>(d.queries);
+  a.context = per(static_cast<double>(d.keys - d.queries), a.decoding);
+  return a;
+}
+
+class TableCores : public MeasuredCores {
+ public:
+  TableCores(OperatorTimes times, const Arch& arch) : times_(std::move(times)) {
+    const auto [whole, limited] = attending_layers(arch);
+    layers_ = {whole, limited};
+  }
+
+  Ticks passes(const PassWork& work, const CoreGrowth& growth, Count n) const override {
+    Seconds all;
+    for (std::size_t i = 0; i < reach_kinds; ++i)
+      if (layers_[i] > 0) all += static_cast<double>(layers_[i]) * layer(mean_work(work, i), growth[i], n);
+    return ticks(all);
+  }
+
+ private:
+  /// Contexts that grow by less than a token a pass, since some have filled their window, count by their mean.
+  Seconds layer(AttentionWork w, const CoreWork& growth, Count n) const {
+    const bool alike = static_cast<double>(growth.keys) == w.decoding;
+    if (n > 1 && w.chunks == 0 && alike) return times_.decoding(w.decoding, w.context, n);
+    w.context += per(static_cast<double>(growth.keys), w.decoding) * static_cast<double>(n - 1) / 2;
+    return static_cast<double>(n) * times_.attention(w);
+  }
+
+  OperatorTimes times_;
+  std::array<Count, reach_kinds> layers_{};
+};
+
+/// Whether tables are of that device, or of one that no preset is called by: nobody can tell that it is another.
+bool may_be_of(const OperatorTables& t, const HardwareCard& hardware, const Devices& devices) {
+  const double gib = static_cast<double>(hardware.cluster.device.memory.value) / 0x1p30;
+  for (const std::string& said : {t.origin.device, t.device_folder})
+    if (const HardwareCard* card = said.empty() ? nullptr : devices.find(said, gib)) return card->name == hardware.name;
+  return true;
+}
+
+/// The tables of the run's model.
+std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vector<OperatorTables>& all) {
+  std::vector<const OperatorTables*> own;
+  for (const OperatorTables& t : all)
+    for (const std::string& said : {t.origin.model, t.model_folder}) {
+      const Builtin* preset = said.empty() ? nullptr : served_preset(said);
+      if (preset == nullptr) continue;
+      if (preset->name == c.model) own.push_back(&t);
+      break;
+    }
+  if (own.empty())
+    throw InputError(
+        fmt::format("--tables: there are none of {} in '{}'; give the folder that holds them", c.model, all[0].path));
+  return own;
+}
+
+/// Seconds of the exchanges of a pass of `tokens` tokens: of all layers, and of the head.
+struct PassExchanges {
+  Seconds layers, head;
+};
+PassExchanges exchanges_of(const RunCase& c, const Cluster& cluster, Count tokens) {
+  const Prices prices = price_decode(c.arch, with_batch(c.plan, tokens), c.layout, cluster.device, 1);
+  PassExchanges all;
+  for (const LayerPrice& row : prices.rows) {
+    const ExchangeTime t = exchange_time(row.forward.exchanges, c.layout, cluster, cluster.device.achieved.links);
+    (row.segment == SegmentKind::head ? all.head : all.layers) += static_cast<double>(row.layers) * t.total();
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<OperatorTables> tables_of_device(const HardwareCard& hardware, const std::vector<OperatorTables>& all,
+                                             const Devices& devices) {
+  std::vector<OperatorTables> own;
+  for (const OperatorTables& t : all)
+    if (may_be_of(t, hardware, devices)) own.push_back(t);
+  return own;
+}
+
+PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tables, const InferenceParameters& p) {
+  Cluster cluster = c.cluster();
+  cluster.device.achieved = inference_rates(p, c.on.hardware, c.stack, c.plan);
+  OperatorTimes times(tables_for(c, tables), c.arch, c.plan, c.layout);
+  PassRowTimes::Knots rows, head;
+  for (const Count n : times.measured_tokens())
+    rows.emplace_back(
+        n, ticks(times.rows(n) + exchanges_of(c, cluster, n).layers + cluster.device.achieved.software.step));
+  for (const Count n : times.measured_sequences())
+    head.emplace_back(n, ticks(times.head(n) + exchanges_of(c, cluster, n).head));
+  PassTimes t;
+  t.rows = PassRowTimes(rows);
+  t.head = PassRowTimes(head);
+  t.reach = c.arch.local.reach;
+  t.measured = std::make_shared<TableCores>(std::move(times), c.arch);
+  return t;
+}
+
+}  // namespace llmcalc

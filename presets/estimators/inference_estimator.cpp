@@ -1,0 +1,225 @@
+#include "presets/estimators/inference_estimator.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "presets/estimators/training_estimator.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+using I = InferenceParameter;
+constexpr std::string_view stream = "copies as in STREAM reach 0.8 to 0.95 of the datasheet's bandwidth";
+constexpr std::string_view clocks = "a peak assumes the boost clock, which power does not hold under load";
+constexpr std::string_view trained =
+    "training on RTX 4090 and RTX PRO 6000 reaches 0.9 of it (presets/estimates/training.json); less where power is "
+    "short";
+constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few kernels reach";
+constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
+constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
+constexpr std::string_view flash_source = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
+constexpr std::string_view host_staging =
+    "assumed below 22 of 63 GB/s, which NCCL (src/graph/topo.h) expects between sockets of a host with PCI Express "
+    "5.0: what the host stages is copied twice";
+constexpr std::string_view small_messages =
+    "all-reduces of kilobytes: 8 to 15 us by kernels of an engine's own, more by NCCL";
+}  // namespace
+
+// clang-format off
+const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards{{
+    {"memory.ampere",     0.81, 0.6, 0.95, "share of the memory bandwidth: A100, and older ones of data centres", stream},
+    {"memory.hopper",     0.82, 0.6, 0.95, "the same: Hopper", stream},
+    {"memory.blackwell",  0.80, 0.6, 0.95, "the same: Blackwell of data centres", stream},
+    {"memory.consumer",   0.90, 0.6, 0.98, "the same: GeForce, RTX and their like", stream},
+    {"memory.unified",    0.81, 0.6, 0.95, "the same: memory that a processor shares (GB10, Jetson, Strix Halo)", stream},
+    {"memory.apple",      0.85, 0.6, 0.95, "the same: Apple", stream},
+    {"memory.neuron",     0.60, 0.3, 0.95, "the same: AWS Neuron", stream},
+    {"memory.gaudi",      0.75, 0.5, 0.95, "the same: Intel Gaudi", stream},
+    {"memory.amd",        0.75, 0.5, 0.95, "the same: AMD", stream},
+    {"memory.other",      0.75, 0.5, 0.95, "the same: other devices", stream},
+    {"matmul.ampere",     0.70, 0.4, 0.95, "share of the peak that large products reach: A100", clocks},
+    {"matmul.hopper",     0.60, 0.3, 0.95, "the same: Hopper", clocks},
+    {"matmul.blackwell",  0.50, 0.2, 0.95, "the same: Blackwell of data centres", clocks},
+    {"matmul.consumer",   0.80, 0.3, 0.98, "the same: GeForce, RTX and their like", trained},
+    {"matmul.apple",      0.80, 0.5, 0.98, "the same: Apple", vendors},
+    {"matmul.neuron",     0.30, 0.1, 0.90, "the same: AWS Neuron", vendors},
+    {"matmul.gaudi",      0.55, 0.2, 0.90, "the same: Intel Gaudi", vendors},
+    {"matmul.other",      0.50, 0.1, 0.95, "the same: other devices", vendors},
+    {"narrow",            0.85, 0.4, 1.00, "share of that in 8 and 4 bits", "chosen: casts and scales beside a product take a part of its time"},
+    {"weight_only",       0.80, 0.4, 1.00, "share of that where weights are widened before they are multiplied", "the products' kernels unpack weights beside their arithmetic"},
+    {"own_products",      0.50, 0.2, 1.00, "share of that by kernels of an engine's own", "chosen: kernels of llama.cpp unpack quantized blocks beside their arithmetic"},
+    {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
+    {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_source},
+    {"experts",           0.50, 0.2, 1.00, "share of a product's rate that those of experts keep", "chosen: grouped products of unequal sizes leave tiles empty"},
+    {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "start and end of a kernel in a decode step: from a recording", empty_kernels},
+    {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled; and in prompts of recorded ones", empty_kernels},
+    {"kernel.local",      5e-6, 1e-6, 2e-5, "the same: kernel by kernel from C++", empty_kernels},
+    {"kernel.eager",      3e-5, 8e-6, 8e-5, "the same: PyTorch, operator by operator", "5 to 10 us of the host for each of the few operators that an operator is"},
+    {"step.vllm",         1.5e-3, 0, 1e-2, "time of a pass that overlaps nothing: vLLM", host_loop},
+    {"step.vllm-legacy",  3.0e-3, 0, 2e-2, "the same: vLLM before its engine V1", host_loop},
+    {"step.tensorrt",     2.0e-3, 0, 1e-2, "the same: TensorRT-LLM", host_loop},
+    {"step.tensorrt-legacy", 5e-4, 0, 5e-3, "the same: sessions in C++ of TensorRT-LLM before 1.0", host_loop},
+    {"step.server",       2.0e-3, 0, 1e-2, "the same: other servers", host_loop},
+    {"step.neuron",       4.0e-3, 0, 2e-2, "the same: compiled programs of other accelerators", host_loop},
+    {"request",           2.0e-2, 0, 2e-1, "time of a request besides passes: network, tokenizer, queue of the engine", "chosen: a web server, a tokenizer and a queue take milliseconds each"},
+    {"link",              0.75, 0.4, 0.95, "share of a link's bandwidth that exchanges reach", "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's"},
+    {"link.host",         0.25, 0.10, 0.90, "the same through the host: PCI Express without direct access", host_staging},
+    {"start",             6e-6, 1e-6, 3e-5, "start of an exchange over a switch or direct links", small_messages},
+    {"start.library",     2e-5, 5e-6, 6e-5, "the same by a library for collectives", small_messages},
+    {"start.host",        3e-5, 5e-6, 1e-4, "the same through the host", small_messages},
+}};
+// clang-format on
+
+Chip chip_of(const HardwareCard& card) {
+  const auto is = [&](std::string_view name) { return card.architecture.find(name) != std::string::npos; };
+  if (card.vendor == "Apple") return Chip::apple;
+  if (is("Neuron")) return Chip::neuron;
+  if (is("Gaudi")) return Chip::gaudi;
+  if (card.memory_type.starts_with("LPDDR")) return Chip::unified;
+  if (is("CDNA") || is("RDNA")) return Chip::amd;
+  switch (silicon_of(card)) {
+    case Silicon::volta:
+    case Silicon::ampere:
+      return Chip::ampere;
+    case Silicon::hopper:
+      return Chip::hopper;
+    case Silicon::blackwell:
+      return Chip::blackwell;
+    case Silicon::consumer:
+      return Chip::consumer;
+    case Silicon::other:
+      return Chip::other;
+  }
+  return Chip::other;
+}
+
+namespace {
+
+I memory_parameter(Chip c) {
+  constexpr std::array by_chip{I::memory_ampere,  I::memory_hopper, I::memory_blackwell, I::memory_consumer,
+                               I::memory_unified, I::memory_apple,  I::memory_neuron,    I::memory_gaudi,
+                               I::memory_amd,     I::memory_other};
+  return by_chip[static_cast<std::size_t>(c)];
+}
+
+I matmul_parameter(Chip c) {
+  constexpr std::array by_chip{I::matmul_ampere,   I::matmul_hopper, I::matmul_blackwell, I::matmul_consumer,
+                               I::matmul_consumer, I::matmul_apple,  I::matmul_neuron,    I::matmul_gaudi,
+                               I::matmul_other,    I::matmul_other};
+  return by_chip[static_cast<std::size_t>(c)];
+}
+
+/// Whether a card is a GeForce from the 30 series on: "rtx-4090", "RTX 4080 Laptop". Their peaks count FP32 sums;
+/// those of RTX 4000 Ada and RTX 5000 Ada do not halve for them.
+bool is_geforce(const HardwareCard& card) {
+  const std::string name = spelling(card.name);
+  constexpr std::array<std::string_view, 3> series{"rtx30", "rtx40", "rtx50"};
+  return std::any_of(series.begin(), series.end(), [&](std::string_view s) {
+    const std::size_t at = name.find(s);
+    return at != std::string::npos && name.substr(at + s.size(), 2) != "00";
+  });
+}
+
+/// Whether the MLP's or the experts' weights are stored in fewer bits than they are multiplied in.
+bool widens_weights(const Plan& plan) {
+  const WeightFormats& w = plan.weight_precision;
+  const double stored = std::min(bits_per_weight(w[Component::mlp]), bits_per_weight(w[Component::experts]));
+  return stored < static_cast<double>(whole_bits(plan.precision.format()));
+}
+
+void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
+                               const Plan& plan, const MeasuredRates& measured, Achieved& a) {
+  double kept = 1;  // of the library's rate in 16 bits
+  if (widens_weights(plan)) kept *= p[I::weight_only];
+  if (stack.own_products) kept *= p[I::own_products];
+  double share = kept * p[matmul_parameter(chip_of(card))];
+  if (stack.half_sums && is_geforce(card)) share = std::min(1.0, 2 * share);
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    const auto format = static_cast<Peak>(i);
+    const bool narrow = format == Peak::fp8 || format == Peak::fp4 || format == Peak::int8;
+    a.matmul[i] = measured.products[i] ? kept * a.matmul[i] : narrow ? p[I::narrow] * share : share;
+    if (!measured.products[i]) a.exposed[i] = p[I::exposed];
+  }
+  for (std::size_t i = 0; i < a.flash.size(); ++i) {
+    if (a.flash[i].forward.value > 0) continue;  // measured
+    const FlopsPerSecond core = p[I::flash] * card.cluster.device.peaks[i];
+    a.flash[i] = {core, core};
+  }
+}
+
+void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a) {
+  constexpr std::array by_launching{I::kernel_compiled, I::kernel_compiled, I::kernel_local, I::kernel_eager};
+  const Achieved measured = a;
+  a.launch = a.recorded = a.recorded_backward = {};
+  if (launching == Launching::persistent) return;
+  // What a kernel takes from C++ is the device's, as it was measured; from other software its host decides.
+  const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
+  a.launch = by_device && measured.launch.value > 0 ? measured.launch
+                                                    : Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);
+  if (launching == Launching::recorded)
+    a.recorded = a.recorded_backward = measured.recorded.value > 0 ? measured.recorded : Seconds(p[I::kernel_recorded]);
+}
+
+LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack) {
+  const bool through_host = card.link_type.find("PCI") != std::string::npos;
+  const I start = through_host ? I::start_host : stack.own_exchanges ? I::start : I::start_library;
+  constexpr Seconds round(8e-7);  // NCCL's base latencies (src/graph/tuning.cc)
+  return {.inside = p[through_host ? I::link_host : I::link],
+          .between = p[I::link],
+          .round_inside = round,
+          .round_between = round,
+          .start = Seconds(p[start]),
+          .trees = true};
+}
+
+Seconds step_seconds(const InferenceParameters& p, ServingLoop loop) {
+  constexpr std::array by_loop{I::step_vllm,   I::step_vllm_legacy, I::step_tensorrt, I::step_tensorrt_legacy,
+                               I::step_server, I::step_neuron};
+  return loop == ServingLoop::none ? Seconds() : Seconds(p[by_loop[static_cast<std::size_t>(loop) - 1]]);
+}
+
+}  // namespace
+
+Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
+                         const Plan& plan) {
+  const MeasuredRates measured = card.measured.value_or(MeasuredRates{});
+  Achieved a = measured.rates;
+  a.present = true;
+  a.links = link_rates(p, card, stack);
+  if (measured.links) a.links.inside = a.links.between = measured.rates.links.inside;
+  put_products_of_inference(p, card, stack, plan, measured, a);
+  put_kernels(p, stack.launching, a);
+  if (!measured.memory) a.memory = p[memory_parameter(chip_of(card))];
+  a.software.step = step_seconds(p, stack.loop);
+  a.software.experts = p[I::experts];
+  return a;
+}
+
+Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack) {
+  const bool serves = stack.loop != ServingLoop::none && stack.loop != ServingLoop::neuron;
+  return Seconds(serves ? p[I::request] : 0);
+}
+
+InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind) {
+  return e.interval(kind).factor > e.interval(InferenceClass::assumed).factor ? kind : InferenceClass::assumed;
+}
+
+InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where) {
+  return read_estimator<InferenceParameters, InferenceClass>(value, where, inference_parameter_cards);
+}
+
+json::Value inference_estimator_json(const InferenceEstimator& e) {
+  return estimator_json("inference", "the estimator of prefill and decode", inference_parameter_cards, e);
+}
+
+const InferenceEstimator& inference_estimator() {
+  static const InferenceEstimator fitted = [] {
+    const EstimateFile file = builtin_estimate("inference");
+    return read_inference_estimator(file.value, file.where);
+  }();
+  return fitted;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,198 @@
+#include "presets/estimators/training_estimator.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace llmcalc {
+
+namespace {
+using P = TrainingParameter;
+constexpr std::string_view boost =
+    "a peak assumes the boost clock, which power does not hold under load (NVIDIA's datasheets)";
+constexpr std::string_view volta_paper = "cuBLAS on V100: 83 of 125 TFLOP/s (Markidis et al. 2018, arXiv:1803.04014)";
+constexpr std::string_view flash_paper = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
+constexpr std::string_view pytorch = "5 to 10 us of the host for an operator of PyTorch (arXiv:1912.01703, section 6)";
+constexpr std::string_view copies = "copies as in STREAM reach 0.8 to 0.92 of the datasheet's bandwidth";
+constexpr std::string_view nccl = "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's";
+constexpr std::string_view bytes_counted = "bytes of the kernels that each stack runs, counted from its code";
+}  // namespace
+
+// clang-format off
+const std::array<ParameterCard, training_parameter_count> training_parameter_cards{{
+    {"matmul.volta",         0.66, 0.4, 0.95, "share of the peak that large products reach: Volta", volta_paper},
+    {"matmul.ampere",        0.73, 0.4, 0.95, "the same: A100", boost},
+    {"matmul.hopper",        0.65, 0.4, 0.95, "the same: Hopper", boost},
+    {"matmul.blackwell",     0.50, 0.3, 0.95, "the same: Blackwell of data centres", boost},
+    {"matmul.consumer",      0.90, 0.5, 1.00, "the same: GeForce and RTX, whose peak counts FP32 accumulation", boost},
+    {"matmul.other",         0.65, 0.3, 0.95, "the same: other devices", "chosen: as Hopper's"},
+    {"matmul.fp8",           0.90, 0.6, 1.00, "share of that in 8 bits", "chosen: casts and scales beside a product take a part of its time"},
+    {"matmul.fp4",           0.90, 0.5, 1.00, "share of that in 4 bits", "chosen: as in 8 bits"},
+    {"flash.1",              0.42, 0.2, 0.60, "share of the peak in attention: FlashAttention 1, xformers", flash_paper},
+    {"flash.2-ampere",       0.50, 0.3, 0.75, "the same: FlashAttention 2, but on Hopper", flash_paper},
+    {"flash.2-hopper",       0.30, 0.15, 0.5, "the same: FlashAttention 2 on Hopper, whose asynchronous products it does not use", flash_paper},
+    {"flash.vendor",         0.58, 0.3, 0.80, "the same: cuDNN, TransformerEngine, FlashAttention 3", flash_paper},
+    {"flash.backward",       0.75, 0.5, 1.00, "rate of attention's backward over that of forward", flash_paper},
+    {"half_matmul",          4e9,  0,   2e10, "FLOPs of a product at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
+    {"exposed",              0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
+    {"naive_products",       0.7,  0.3, 1.00, "share of a product's rate that those of unfused attention keep", "chosen: batched products of a head's width fill few tiles"},
+    {"memory",               0.85, 0.7, 0.90, "share of the memory bandwidth", copies},
+    {"elementwise.megatron", 1.0,  0.6, 2.50, "bytes that element-wise kernels move over those counted: Megatron-LM", bytes_counted},
+    {"elementwise.tuned",    1.0,  0.6, 2.50, "the same: tuned", bytes_counted},
+    {"elementwise.eager",    1.5,  0.6, 4.00, "the same: eager", bytes_counted},
+    {"elementwise.unfused",  2.5,  1.0, 6.00, "the same: unfused", bytes_counted},
+    {"elementwise.compiled", 1.0,  0.6, 2.50, "the same: compiled", bytes_counted},
+    {"norm",                 11,   4,   25,   "bytes of an RMSNorm written out in PyTorch over those of a fused one", "38 bytes a number in forward and 50 in backward, against 4 and 6"},
+    {"scores",               1.2,  0.6, 3.00, "bytes of unfused attention over those counted for its scores", bytes_counted},
+    {"kernel.tuned",         6e-6, 1e-6, 2e-5, "host's time for an operator: tuned and compiled", pytorch},
+    {"kernel.torch",         3.5e-5, 5e-6, 6e-5, "the same: PyTorch's modules; an operator is some four kernels", pytorch},
+    {"kernel.deepspeed",     3e-5, 5e-6, 8e-5, "the same: with DeepSpeed's hooks", pytorch},
+    {"collective",           6e-6, 0,   3e-5, "host's time to start a collective, per tensor-parallel rank", pytorch},
+    {"launch",               4e-6, 1e-6, 8e-6, "start and end of a kernel on the device", "empty kernels in a row: 2 to 5 us"},
+    {"link",                 0.80, 0.5, 0.95, "share of a link's bandwidth that collectives reach: inside a node", nccl},
+    {"network",              0.75, 0.3, 0.95, "the same: between nodes", nccl},
+    {"start",                3e-5, 0,   8e-5, "start of a collective", "small messages in nccl-tests: 20 to 50 us"},
+    {"round.inside",         6e-6, 1e-6, 2e-5, "one round of a ring: inside a node", "NCCL's base latencies (src/graph/tuning.cc)"},
+    {"round.between",        1e-5, 2e-6, 4e-5, "the same: between nodes", "NCCL's base latencies (src/graph/tuning.cc)"},
+    {"hidden.tensor",        0.6,  0,   1.00, "share of tensor parallelism's exchanges that overlap where the software overlaps them", "Megatron-Core --tp-comm-overlap: the first and last chunks cannot"},
+    {"hidden.data",          0.6,  0,   1.00, "share of the shorter of work and data-parallel exchanges that overlap hides", "both share memory bandwidth and multiprocessors (arXiv:2104.04473, 5.9)"},
+    {"send",                 0.4,  0,   1.00, "share of a message between stages that a slot waits for: 1F1B", "chosen: Megatron-LM sends and receives together between slots"},
+    {"send.chunks",          0.15, 0,   1.00, "the same: several chunks per rank", "chosen: their messages overlap other chunks' work (Megatron-Core --overlap-p2p-communication)"},
+    {"experts",              0.70, 0.4, 1.00, "share of a product's rate that those of experts keep", "chosen: grouped products of unequal sizes leave tiles empty"},
+    {"step",                 1e-2, 0,   5e-2, "host's time of a step that overlaps nothing", "chosen: data, clipping, logging"},
+}};
+// clang-format on
+
+Silicon silicon_of(const HardwareCard& card) {
+  const auto is = [&](std::string_view name) { return card.architecture.find(name) != std::string::npos; };
+  if (is("Volta")) return Silicon::volta;
+  if (is("GA100")) return Silicon::ampere;
+  if (is("Hopper")) return Silicon::hopper;
+  if (is("GB10B") || is("Blackwell GB2") || card.architecture == "Blackwell GB10" || is("Ada") || is("Ampere"))
+    return Silicon::consumer;
+  return is("Blackwell") ? Silicon::blackwell : Silicon::other;
+}
+
+namespace {
+
+double matmul_share(const TrainingParameters& p, Silicon s) {
+  constexpr std::array by_silicon{P::matmul_volta,     P::matmul_ampere,   P::matmul_hopper,
+                                  P::matmul_blackwell, P::matmul_consumer, P::matmul_other};
+  return p[by_silicon[static_cast<std::size_t>(s)]];
+}
+
+/// Share of the peak in flash attention. No kernel is slower than an older one on the same device: rows of
+/// FlashAttention 1 are of the A100, and on Hopper and Blackwell it is as much slower than the second as there.
+double flash_share_of(const TrainingParameters& p, Silicon s, CoreKernel k) {
+  const bool young = s == Silicon::hopper || s == Silicon::blackwell;
+  const double second = p[young ? P::flash_2_hopper : P::flash_2_ampere];
+  if (k == CoreKernel::flash_1) return second * std::min(1.0, p[P::flash_1] / p[P::flash_2_ampere]);
+  return k == CoreKernel::vendor && young ? std::max(p[P::flash_vendor], second) : second;
+}
+
+double elementwise(const TrainingParameters& p, Fusion f) {
+  constexpr std::array by_fusion{P::elementwise_megatron, P::elementwise_tuned,   P::elementwise_compiled,
+                                 P::elementwise_eager,    P::elementwise_unfused, P::elementwise_tuned};
+  return p[by_fusion[static_cast<std::size_t>(f)]];
+}
+
+Seconds kernel(const TrainingParameters& p, Fusion f) {
+  if (f == Fusion::native) return {};
+  if (f == Fusion::unfused) return Seconds(p[P::kernel_deepspeed]);
+  return Seconds(p[f == Fusion::tuned || f == Fusion::compiled ? P::kernel_tuned : P::kernel_torch]);
+}
+
+/// The curve of a format's products is measured as a whole, or not at all.
+void put_products(const TrainingParameters& p, const HardwareCard& card, const MeasuredRates& measured, Achieved& a) {
+  const double share = matmul_share(p, silicon_of(card));
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    if (measured.products[i]) continue;
+    const auto format = static_cast<Peak>(i);
+    a.matmul[i] = share * (format == Peak::fp8 ? p[P::matmul_fp8] : format == Peak::fp4 ? p[P::matmul_fp4] : 1);
+    a.half_matmul[i] = p[P::half_matmul];
+    a.exposed[i] = p[P::exposed];
+  }
+}
+
+void put_attention(const TrainingParameters& p, const HardwareCard& card, CoreKernel core, Achieved& a) {
+  if (core == CoreKernel::unfused || core == CoreKernel::fused_softmax) return;
+  const double share = flash_share_of(p, silicon_of(card), core);
+  for (std::size_t i = 0; i < a.flash.size(); ++i) {
+    if (a.flash[i].forward.value > 0) continue;  // measured
+    const FlopsPerSecond forward = share * card.cluster.device.peaks[i];
+    a.flash[i] = {forward, p[P::flash_backward] * forward};
+  }
+}
+
+void put_links(const TrainingParameters& p, Achieved& a) {
+  a.links = {.inside = p[P::link],
+             .between = p[P::network],
+             .round_inside = Seconds(p[P::round_inside]),
+             .round_between = Seconds(p[P::round_between]),
+             .start = Seconds(p[P::start]),
+             .trees = true};
+}
+
+KernelCounts kernel_counts(const TrainingStack& s) {
+  const bool eager = s.fusion == Fusion::eager || s.fusion == Fusion::unfused;
+  return {.naive_core = s.core == CoreKernel::unfused ? 10.0 : 6.0,
+          .norm = s.writes_norms ? 8.0 : 1.0,
+          .rope = eager ? 8.0 : 1.0,
+          .route = 8};
+}
+
+}  // namespace
+
+Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, const TrainingStack& stack) {
+  const MeasuredRates measured = card.measured.value_or(MeasuredRates{});
+  Achieved a = measured.rates;
+  a.present = true;
+  put_links(p, a);
+  if (measured.links) a.links.inside = a.links.between = measured.rates.links.inside;
+  put_products(p, card, measured, a);
+  put_attention(p, card, stack.core, a);
+  if (!measured.memory) a.memory = p[P::memory];
+  if (a.launch.value == 0) a.launch = Seconds(p[P::launch]);
+  a.recorded = a.recorded_backward = {};  // these stacks launch kernel by kernel
+  a.software = {.elementwise = elementwise(p, stack.fusion),
+                .norm = stack.writes_norms ? p[P::norm] : elementwise(p, stack.fusion),
+                .scores = p[P::scores],
+                .permuted = 3 * elementwise(p, stack.fusion),
+                .kernels = kernel_counts(stack),
+                .loops_experts = stack.loops_experts,
+                .experts = p[P::experts],
+                .naive_products = p[P::naive_products],
+                .kernel = kernel(p, stack.fusion),
+                .collective = Seconds(stack.fusion == Fusion::native ? 0 : p[P::collective]),
+                .step = Seconds(p[P::step]),
+                .hidden_tensor = stack.tensor_exchanges == TensorExchanges::overlapped ? p[P::hidden_tensor] : 0,
+                .hidden_by_weights = stack.tensor_exchanges == TensorExchanges::waited_for ? 0 : p[P::hidden_tensor],
+                .hidden_beside = stack.hides_data ? p[P::hidden_data] : 0,
+                .waits_to_send = p[P::send],
+                .waits_to_send_chunks = p[P::send_chunks]};
+  return a;
+}
+
+EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed) {
+  if (arch.has_experts()) return EstimateClass::experts;
+  return assumed || silicon_of(card) == Silicon::other ? EstimateClass::assumed : EstimateClass::dense;
+}
+
+double rescale(double measured_scale) { return std::sqrt(measured_scale); }
+
+TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where) {
+  return read_estimator<TrainingParameters, EstimateClass>(value, where, training_parameter_cards);
+}
+
+json::Value training_estimator_json(const TrainingEstimator& e) {
+  return estimator_json("training", "the estimator of a training step", training_parameter_cards, e);
+}
+
+const TrainingEstimator& training_estimator() {
+  static const TrainingEstimator fitted = [] {
+    const EstimateFile file = builtin_estimate("training");
+    return read_training_estimator(file.value, file.where);
+  }();
+  return fitted;
+}
+
+}  // namespace llmcalc

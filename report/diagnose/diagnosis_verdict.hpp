@@ -1,0 +1,14 @@
+#pragma once
+/// Verdict on a memory log.
+
+#include "report/diagnose/diagnosis.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+/// The booking of the device that most is allocated on.
+const MemoryBooking& fullest_of(const BookedLog& booked);
+std::vector<Finding> diagnosis_verdict(const BookedLog& booked);
+std::vector<std::string> diagnosis_notes(const BookedLog& booked);
+
+}  // namespace llmcalc

@@ -1,0 +1,301 @@
+#include <fmt/format.h>
+
+#include "ask/request/request.hpp"
+#include "calc/textbook/inference.hpp"
+#include "report/explain/definition.hpp"
+#include "report/explain/formats.hpp"
+#include "report/explain/infer/towers.hpp"
+#include "report/explain/modules.hpp"
+#include "report/explain/sum.hpp"
+#include "report/explain/train/alive.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+const textbook::Sizes<Expr>& rank(S s) { return s.rank_sizes(); }
+using Sizes = textbook::Sizes<Expr>;
+
+bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
+
+bool pools(const Sizes& of) { return !(of.c.ratio == Expr(0)); }
+/// The width of the key that a layer's indexer caches for every token.
+Expr index_key(const Sizes& of) { return of.i.L == Expr(0) || pools(of) ? Expr(0) : of.i.d; }
+/// Numbers of the pooled keys of one group of tokens, an indexer's among them.
+Expr pooled_numbers(const Sizes& of) { return of.i.L == Expr(0) ? of.d_h : of.d_h + of.i.d; }
+/// Layers that read other layers' keys and values, or see a whole sequence at once.
+bool caches_none(const Sizes& of) { return of.mixer.shared_kv || of.mixer.bidirectional; }
+
+/// Numbers cached per token by one layer with attention: keys and values of the heads, MLA's latent row, or nothing
+/// where they are another layer's.
+Expr cached_by_core(const Sizes& of) {
+  if (caches_none(of)) return 0;
+  if (is_latent(of)) return of.r_kv + of.d_r;
+  if (of.mixer.attention == AttentionKind::compressed) return of.d_h;
+  return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
+}
+
+Expr cached_numbers(const Sizes& of) { return cached_by_core(of) + index_key(of); }
+/// Numbers of all layers with one mixer, of pooled keys the mean.
+Expr cached_in_mean(const Sizes& of) {
+  if (!pools(of)) return of.L_s * cached_numbers(of);
+  const Expr index = of.i.L == Expr(0) ? Expr(0) : floor(of.i.L * of.i.d / of.c.ratio);
+  return of.L_s * cached_numbers(of) + floor(of.L_s * of.d_h / of.c.ratio) + index;
+}
+
+/// Bytes of a row of that width by itself, as a key or as a value.
+Expr key_row(S s, const Expr& width) {
+  return textbook::matrix_bytes<Expr>(s.plan().kv_precision.keys.format(), key_format(s), width, 1);
+}
+Expr value_row(S s, const Expr& width) {
+  return textbook::matrix_bytes<Expr>(s.plan().kv_precision.values.format(), value_format(s), width, 1);
+}
+/// Whether a row is its numbers times the bytes of one.
+bool counts_numbers(S s) {
+  const CacheFormats& cache = s.plan().kv_precision;
+  const Format& f = cache.keys.format();
+  return cache.uniform() && f.group == 0 && f.element_bits % 8 == 0;
+}
+
+/// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
+Expr cached_bytes(S s, const Sizes& of) {
+  if (caches_none(of)) return 0;
+  const Expr heads = of.cut(of.A), groups = of.cut(of.G);
+  const bool expanded = is_latent(of) && s.plan().mla == Mla::expanded;
+  if (counts_numbers(s))
+    return key_format(s).each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) + index_key(of) : cached_numbers(of));
+  const Expr index = of.i.L == Expr(0) || pools(of) ? Expr(0) : key_row(s, of.i.d);
+  if (of.mixer.attention == AttentionKind::compressed) return key_row(s, of.d_h);
+  if (expanded) return heads * (key_row(s, of.d_n + of.d_r) + value_row(s, of.d_v)) + index;
+  if (is_latent(of)) return key_row(s, of.r_kv + of.d_r) + index;
+  const bool alike = of.d_v == of.d_h && s.plan().kv_precision.uniform();
+  return (alike ? Expr(2) * groups * key_row(s, of.d_h) : groups * (key_row(s, of.d_h) + value_row(s, of.d_v))) + index;
+}
+
+/// Bytes of the pooled keys of one group of tokens in one layer.
+Expr pooled_bytes(S s, const Sizes& of) {
+  if (!pools(of)) return 0;
+  if (counts_numbers(s)) return key_format(s).each * pooled_numbers(of);
+  return of.i.L == Expr(0) ? key_row(s, of.d_h) : key_row(s, of.d_h) + key_row(s, of.i.d);
+}
+
+bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }
+
+/// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
+Expr growing(S s) {
+  return over_parts(rank(s),
+                    [&](const Sizes& of) { return has_cache(of.L_f, of) ? of.L_f * cached_bytes(s, of) : Expr(0); });
+}
+Expr local(S s, const Sizes& of) { return has_cache(of.L_w, of) ? of.L_w * cached_bytes(s, of) : Expr(0); }
+
+/// States of fixed size: textbook::sequence_state.
+Expr state(S s) { return textbook::sequence_state(rank(s), compute_bytes(s)); }
+/// What modules hold besides is not among the letters of a model.
+bool has_modules(S s) { return s.plan().mtp > 0; }
+
+bool is_some(const Expr& e) { return !(e == Expr(0)); }
+
+Formula bytes_per_sequence(S s) {
+  if (has_modules(s))
+    return from_engine(s, "M_all", "bytes cached per sequence by all layers and modules",
+                       "kv_cache.bytes_per_sequence");
+  const Expr asked = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
+  const Expr context = s.arch().is_encoder_decoder() ? asked + 1 : asked;  // a token begins the decoder
+  const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
+    if (!has_cache(of.L_f, of) && !has_cache(of.L_w, of)) return Expr(0);
+    const Expr rows =
+        of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
+    return pools(of) ? rows + of.L_s * floor(context / of.c.ratio) * pooled_bytes(s, of) : rows;
+  });
+  return {(cached + state(s)).text()};
+}
+
+/// The layers whose cache ends at a window or chunk: of one mixer; null where there are none, or of several.
+struct Windowed {
+  const Sizes* part = nullptr;
+  Count mixers = 0;
+};
+Windowed windowed(S s) {
+  Windowed w;
+  const auto see = [&](const Sizes& of) {
+    if (!has_cache(of.L_w, of)) return;
+    w.part = &of;
+    ++w.mixers;
+  };
+  see(rank(s));
+  for (const Sizes& other : rank(s).others) see(other);
+  return w;
+}
+
+/// The bytes of `batch` sequences reach `room` at this many tokens: where windows and chunks are not full yet, or
+/// beyond.
+std::string context_at(S s, const Sizes* part, const std::string& room, const char* rounding) {
+  const Expr apart = s.arch().is_encoder_decoder() ? growing(s) : state(s);  // a token begins the decoder
+  const std::string left = is_some(apart) ? room + " - B*" + apart.text() : room;
+  const auto tokens = [&](const std::string& bytes, const Expr& rate) {
+    return std::string(rounding) + "(" + ratio(bytes, product({"B", rate.text()})) + ")";
+  };
+  if (part == nullptr) return tokens(left, growing(s));
+  const std::string filling = tokens(left, growing(s) + local(s, *part));
+  if (!is_some(growing(s))) return filling;
+  return "max(" + filling + ", " +
+         tokens(left + " - B*" + part->span.tokens.text() + "*" + local(s, *part).text(), growing(s)) + ")";
+}
+
+/// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not
+/// fit.
+Formula equals_weights(S s) {
+  const Windowed w = windowed(s);
+  if (!is_some(growing(s)) && w.mixers == 0) return {"1"};
+  const bool in_groups = !(over_parts(rank(s), [&](const Sizes& of) { return pooled_bytes(s, of); }) == Expr(0));
+  if (w.mixers > 1 || in_groups || has_modules(s))
+    return from_engine(
+        s, "c_w", "found by search: layers have windows of several sizes or pool keys, or modules a cache of their own",
+        "kv_cache.equals_weights_context");
+  const std::string context = context_at(s, w.part, "M_w", "ceil");
+  return {is_some(state(s)) ? "max(1, " + context + ")" : context};
+}
+/// A limit with the memory that it takes, and that one more would take.
+Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
+  const Row* row = s.row(path);
+  const Count n = row ? std::get<Count>(row->value) : 0;
+  const auto peak = [&](Count k) {
+    if (k == 0) return number_text(Count{0});
+    return number_text(
+        inference_memory(s.arch(), with(s.plan(), k), s.layout(), process_bytes(s.request())).peak.value);
+  };
+  return {"n_max",
+          {{"n_max", "largest n with M_n <= u*M", number_text(n)},
+           {"M_n", "peak bytes at n_max", peak(n)},
+           {"M_n+1", "peak bytes at one more", peak(n + 1)}}};
+}
+Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
+Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
+
+/// What is alive at once: all of it.
+Formula all_bytes(S s) {
+  Formula f{"M_w + M_kv + M_ws"};
+  const auto add = [&](const char* name, const char* meaning, Bytes b) {
+    if (b == Bytes()) return;
+    f.expression += fmt::format(" + {}", name);
+    f.own.push_back({name, meaning, number_text(b.value)});
+  };
+  add("M_tow", "bytes of towers", tower_bytes(s.plan(), s.layout()));
+  add("M_proc", "measured bytes of a process before any tensor", process_bytes(s.request()));
+  return f;
+}
+
+constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
+Formula fits_inference(S s) {
+  if (s.row("inference_memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
+  return {"max(M_peak/(u*M), M_host/M_hc)",
+          {as_symbol(s, "M_host", "bytes on the host", "inference_memory.host_bytes"),
+           as_symbol(s, "M_hc", "memory of the host, a GPU's share, bytes", "inference_memory.host_capacity_bytes")}};
+}
+
+constexpr Definition memory[] = {
+    {"inference_memory.parameters", "parameters on one rank", "parameters",
+     [](S s) {
+       if (!has_modules(s)) return Formula{textbook::all_parameters(s.arch(), rank(s)).text()};
+       const ModuleFormulas module(s, ranks(s.layout(), Group::tensor));
+       return module.formula(textbook::all_parameters(s.arch(), rank(s)) +
+                             Expr("n_u", s.plan().mtp) * module.parameters());
+     },
+     "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
+     "Megatron (arXiv:1909.08053); Goon (2.12)"},
+    {"inference_memory.weights_bytes", "weights", "bytes",
+     [](S s) {
+       if (s.plan().offload.weights.numerator + s.plan().offload.experts.numerator > 0)
+         return from_engine(s, "M_dev", "bytes of the weights that are not on the host",
+                            "inference_memory.weights_bytes");
+       if (s.plan().weight_precision.any_held() || has_modules(s))
+         return from_engine(s, "M_held", "bytes of the tensors of one rank, as they are stored",
+                            "inference_memory.weights_bytes");
+       return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
+     },
+     per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
+    {"inference_memory.towers_bytes", "towers for images and sounds", "bytes", tower_bytes, tower_convention,
+     tower_sources, "a model with towers"},
+    {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
+     [](S s) -> Formula {
+       if (s.plan().offload.cache.numerator > 0)
+         return from_engine(s, "M_kv_dev", "bytes of the cache that are not on the host",
+                            "inference_memory.kv_cache_bytes");
+       return {s.plan().kv_cache ? "B*M_seq" : "0"};
+     },
+     per_gpu, "Goon (6.1), (7.1)"},
+    {"inference_memory.host_bytes", "on the host", "bytes",
+     [](S s) {
+       return from_engine(s, "M_host", "the offloaded shares of weights and cache", "inference_memory.host_bytes");
+     },
+     per_gpu, "--offload", "--offload"},
+    {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",
+     [](S s) -> Formula {
+       return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
+     },
+     per_gpu, "liveness of the operators' tensors"},
+    {"inference_memory.total_bytes", "sum of all parts", "bytes", all_bytes, per_gpu, "Goon (7.1), (8.1)"},
+    {"inference_memory.peak_bytes", "most alive at once", "bytes", all_bytes, per_gpu, "Goon (7.1)"},
+    {"inference_memory.host_capacity_bytes", "memory of the host, a GPU's share", "bytes",
+     [](S s) {
+       return from_engine(s, "M_hc", "bytes of the host's memory over its GPUs",
+                          "inference_memory.host_capacity_bytes");
+     },
+     "of the server that the hardware file describes", "the hardware file", "--offload WHAT"},
+    {"inference_memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
+    {"inference_memory.fits", "does it fit?", "", fits_inference, per_gpu, "the hardware file", "",
+     "yes where this is at most 1"},
+    {"kv_cache.elements_per_token", "numbers cached per token", "",
+     [](S s) {
+       if (has_modules(s))
+         return from_engine(s, "n_kv", "numbers cached per token by all layers and modules",
+                            "kv_cache.elements_per_token");
+       return Formula{over_parts(s.sizes(), cached_in_mean).text()};
+     },
+     "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
+    {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
+     [](S s) {
+       if (has_modules(s))
+         return from_engine(s, "M_tok", "bytes cached per token by all layers and modules", "kv_cache.bytes_per_token");
+       return Formula{over_parts(rank(s), [&](const Sizes& of) {
+                        const Expr rows = of.L_s * cached_bytes(s, of);
+                        return pools(of) ? rows + of.L_s * floor(pooled_bytes(s, of) / of.c.ratio) : rows;
+                      }).text()};
+     },
+     heads, "Goon (6.1) with G d_h = D"},
+    {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,
+     "the cache full: prompt and generated tokens; a window keeps W of them, a chunk W_c; a row starts on a byte, its "
+     "groups with "
+     "it",
+     "Goon (6.1)"},
+    {"kv_cache.state_bytes", "bytes of a sequence's states", "bytes",
+     [](S s) -> Formula {
+       if (has_modules(s))
+         return from_engine(s, "M_st", "bytes of the states of all layers and modules", "kv_cache.state_bytes");
+       return {state(s).text()};
+     },
+     "they do not grow: a state per head, and the last inputs of convolutions or token shifts",
+     "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060; RG-LRU arXiv:2402.19427; "
+     "RWKV-5 and -6 arXiv:2404.05892; RWKV-7 arXiv:2503.14456; mLSTM arXiv:2405.04517",
+     "linear attention or a recurrence"},
+    {"kv_cache.bytes_total", "bytes cached in all", "bytes",
+     [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
+    {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",
+     equals_weights, "at this batch", "Goon §6", "a layer without window or chunks"},
+};
+
+constexpr Definition limits[] = {
+    {"limits.max_batch", "largest batch", "sequences", max_batch, "weights, cache, workspace and process",
+     "Goon (8.1), which leaves out workspace and process", "a KV cache"},
+    {"limits.max_context", "longest context", "tokens", max_context, "at this batch; at most the learned positions",
+     "Goon (8.1), which leaves out workspace and process", "a KV cache"},
+};
+
+}  // namespace
+
+std::span<const Definition> inference_memory_definitions() { return memory; }
+std::span<const Definition> limit_definitions() { return limits; }
+
+}  // namespace llmcalc::explain

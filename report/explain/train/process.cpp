@@ -1,0 +1,101 @@
+// What a training process holds beside its tensors.
+
+#include <fmt/format.h>
+
+#include "presets/estimators/process_memory.hpp"
+#include "report/explain/definition.hpp"
+#include "report/explain/interval.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+constexpr std::string_view prefix = "memory.process.";
+
+std::string path_of(std::string_view term) { return fmt::format("{}{}_bytes", prefix, term); }
+
+/// A term that follows from the software's code.
+template <std::size_t i>
+Formula held_beside(S s) {
+  constexpr const ProcessTerm& t = memory_terms[i];
+  return from_engine(s, "M_term", t.meaning.data(), path_of(t.name));
+}
+
+/// The tensors and every term that the report has but those in `without`.
+Formula sum_without(S s, std::initializer_list<std::string_view> without) {
+  Formula f{"M_t", {as_symbol(s, "M_t", "tensors as the software stores them, bytes", path_of("tensors"))}};
+  for (const ProcessTerm& t : memory_terms) {
+    if (std::find(without.begin(), without.end(), t.name) != without.end() || s.row(path_of(t.name)) == nullptr)
+      continue;
+    const std::string symbol = fmt::format("M_{}", t.name);
+    f.expression += " + " + symbol;
+    f.own.push_back({symbol, fmt::format("{}, bytes", t.meaning), s.number(path_of(t.name))});
+  }
+  return f;
+}
+
+Formula slack(S s) {
+  Formula f = sum_without(s, {"slack", "process"});
+  f.expression = "floor(f_s*(" + f.expression + ") + 0.5)";
+  f.own.push_back(
+      {"f_s", "share that is reserved and not in use, fitted", number_text(memory_estimate().parameters.fragmented)});
+  return f;
+}
+
+/// An end of the interval of the whole process.
+Formula end_of_process(S s, const char* expression) {
+  Formula f = within(memory_estimate().interval(MemoryClass::process), expression);
+  f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate, bytes", path_of("needed")));
+  return f;
+}
+
+constexpr std::string_view fullest_rank = "per GPU, of the stage whose process takes most";
+constexpr std::string_view known_process = "--hardware of NVIDIA, and software whose process is known";
+constexpr std::string_view some_software = "software that holds it: see docs/clusters.md, \"Memory of a process\"";
+constexpr std::string_view code = "the software's source";
+constexpr std::string_view fitted = "presets/estimates/memory.json; llmcalc accuracy memory";
+
+template <std::size_t i>
+constexpr Definition term_definition(std::string_view path) {
+  constexpr const ProcessTerm& t = memory_terms[i];
+  return {path, t.meaning, "bytes", held_beside<i>, fullest_rank, t.source, some_software};
+}
+
+constexpr Definition process_table[] = {
+    {"memory.process.tensors_bytes", "tensors as the software stores them", "bytes",
+     [](S s) {
+       return from_engine(s, "M_t",
+                          "states and activations alive at the worst moment, in the software's formats, bytes",
+                          path_of("tensors"));
+     },
+     "what no option states is stored as the software does by default", code, known_process},
+    term_definition<1>("memory.process.loss_bytes"),
+    term_definition<2>("memory.process.weight_gradients_bytes"),
+    term_definition<3>("memory.process.update_bytes"),
+    term_definition<4>("memory.process.buckets_bytes"),
+    term_definition<5>("memory.process.workspaces_bytes"),
+    term_definition<6>("memory.process.process_bytes"),
+    {"memory.process.slack_bytes", memory_terms[7].meaning, "bytes", slack, fullest_rank, fitted, known_process},
+    {"memory.process.needed_bytes", "what the training process needs, estimated", "bytes",
+     [](S s) { return sum_without(s, {"slack"}); },
+     "per GPU, of the stage whose process takes most; without slack, which the allocator gives back", fitted,
+     known_process},
+    {"memory.process.needed_low_bytes", "the least need of 9 in 10 cases", "bytes",
+     [](S s) { return end_of_process(s, "floor(x/w)"); }, interval_law, fitted, known_process},
+    {"memory.process.needed_high_bytes", "the most need of 9 in 10 cases", "bytes",
+     [](S s) { return end_of_process(s, "floor(x*w)"); }, interval_law, fitted, known_process},
+    {"memory.process.total_bytes", "the whole training process, as nvidia-smi shows it", "bytes",
+     [](S s) { return sum_without(s, {}); }, fullest_rank, fitted, known_process},
+    {"memory.process.fits", "does the process fit?", "",
+     [](S s) {
+       return Formula{"M_p/M", {as_symbol(s, "M_p", "what the process needs, bytes", path_of("needed"))}};
+     },
+     fullest_rank, "the hardware file", known_process, "yes where this is at most 1"},
+};
+
+}  // namespace
+
+std::span<const Definition> process_definitions() { return process_table; }
+
+}  // namespace llmcalc::explain

@@ -1,0 +1,358 @@
+#include <fmt/format.h>
+
+#include "ask/answer/conventions.hpp"
+#include "ask/answer/interval.hpp"
+#include "calc/textbook/weights.hpp"
+#include "report/explain/clockwork.hpp"
+#include "report/explain/interval.hpp"
+#include "report/explain/modules.hpp"
+#include "report/explain/sum.hpp"
+#include "report/explain/train/pipeline.hpp"
+#include "report/explain/train/ring.hpp"
+#include "report/interval.hpp"
+#include "report/train/training_sections.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+/// The parts of a step add up to it; those without one of them.
+Formula sum_of_parts(S s, std::string_view without = "") {
+  Formula f;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const std::string_view name = part_names[i];
+    if (name == without) continue;
+    const std::string path = fmt::format("step.breakdown_s.{}", name);
+    const std::string symbol = fmt::format("t_{}", name);
+    if (s.number(path) == "0" || (s.row("step.time_s") != nullptr && s.row(path) == nullptr)) continue;
+    f.expression += (f.expression.empty() ? "" : " + ") + symbol;
+    f.own.push_back({symbol, fmt::format("{}, s", part_label(static_cast<Part>(i))), s.number(path)});
+  }
+  return f;
+}
+Formula bound_time(S s) {
+  return {"t_step", {{"t_step", "the same sum at full efficiency, s", number_text(s.train().bound.total().value)}}};
+}
+
+/// How often the pass through all layers is run on one GPU, in the mean over the stages: "m", "m/P".
+std::string repeats(S s) {
+  const std::string m = micro_batches(s.plan(), s.layout()) > 1 ? "m" : "";
+  if (ranks(s.layout(), Group::pipeline) == 1) return m;
+  return (m.empty() ? "1" : m) + "/P";
+}
+/// Whether nothing but one GPU's work, or that of a tensor-parallel group, is in the step.
+bool is_one_group(S s) {
+  const Layout& l = s.layout();
+  return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) && !trains_part(s.plan()) &&
+         !s.plan().offload.any() && s.plan().optimizer != Optimizer::muon && (!s.tensor_parallel() || is_one_ring(s));
+}
+
+/// States are read and written once; weights are read too where there is no master copy.
+std::string optimizer_text(S s, bool bound) {
+  const bool master = s.plan().master && training_weights(s.plan()).format().element_bits < 32;
+  const char* read = s.plan().gradient_bytes > 4 ? "2*M_o + 4*M_g/p_g + " : "2*M_o + M_g + ";
+  return ratio(read + std::string(master ? "M_w" : "2*M_w"), memory_rate(s, bound));
+}
+/// The same where every rank updates a share, or stages hold different states: the mean over the stages.
+Formula update_time(S s) {
+  const bool muon = s.plan().optimizer == Optimizer::muon;
+  if (!muon && !trains_part(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
+      s.layout().zero == Zero::none)
+    return {optimizer_text(s, false)};
+  if (muon)
+    return from_engine(s, "t_opt",
+                       "mean over the stages of states read and written, gradients read, weights written, over the "
+                       "bandwidth, and of the larger of FLOPs/peak and bytes/bandwidth of each matrix's Newton-Schulz "
+                       "iterations, the GPU's share, at least the largest matrix, s",
+                       "step.breakdown_s.optimizer");
+  return from_engine(s, "t_opt",
+                     "mean over the stages of states read and written, gradients read, weights written, each "
+                     "the GPU's share, over the bandwidth, s",
+                     "step.breakdown_s.optimizer");
+}
+
+/// Numbers whose gradients the ranks sum once per step: norms that the heads share; under sequence parallelism also
+/// what works on a shard of the tokens, and the biases added after the sum.
+Formula summed_gradients(S s) {
+  if (!s.tensor_parallel()) return {"0"};
+  const bool sp = sequence_parallel(s.layout());
+  const auto summed = [sp](const textbook::Weight<Expr>& w) {
+    return sp ? w.place != textbook::Place::cut : w.place == textbook::Place::shared;
+  };
+  const Expr all = textbook::parameters_of(s.arch(), s.trained_sizes(), summed);
+  if (s.plan().mtp == 0) return {all.text()};
+  const ModuleFormulas module(s, ranks(s.layout(), Group::tensor));
+  const Expr one = sp ? module.parameters_for_tokens() : module.parameters_for_heads();
+  return module.formula(all + Expr("n_u", s.plan().mtp) * one);
+}
+/// Adds the sum of these gradients to a formula, where there is one.
+void add_gradient_exchange(S s, bool bound, Formula& f) {
+  const Formula numbers = summed_gradients(s);
+  if (numbers.expression == "0") return;
+  f.expression +=
+      " + " +
+      product({exposed(s),
+               ring_text(s, bound, "2", product({s.plan().gradient_bytes > 4 ? "4" : "p_g", numbers.expression}))});
+  f.own.insert(f.own.end(), numbers.own.begin(), numbers.own.end());
+}
+
+/// The rows of an estimate are priced at what software reaches (calc/roofline.hpp, calc/row_time.hpp).
+bool has_software(S s) { return s.request().software.has_value(); }
+Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
+constexpr const char* product_seconds =
+    "sum over products, in the mean over the stages, of FLOPs over the peak times the share that the architecture "
+    "reaches, F/(F + half_matmul) of it, and the exposed share of their bytes, s";
+constexpr const char* core_seconds =
+    "sum over cores of executed FLOPs over the rate of the stack's kernel, or of the bytes of stored scores, s";
+constexpr const char* elementwise_seconds =
+    "sum over other operators of the bytes that the stack's kernels move over the bandwidth that copies reach, s";
+constexpr const char* host_seconds =
+    "starts of kernels, and what the device waits for the host, both together being (device^6 + host^6)^(1/6), s";
+constexpr const char* exchange_seconds =
+    "sum over exchanges that nothing hides of starts, rounds and bytes over the share of each link, in the mean over "
+    "the stages, s";
+
+/// One rank's work and its tensor-parallel group's exchanges in one formula; elsewhere the sum of the parts.
+Formula step_time(S s, bool bound) {
+  const Software& software = s.device().achieved.software;
+  const bool hides = software.hidden_tensor > 0 || software.hidden_by_weights > 0;
+  if (!is_one_group(s) || (has_software(s) && (!bound || hides))) return bound ? bound_time(s) : sum_of_parts(s);
+  Formula f = pass_time(s, training_pass(s.plan()), bound);
+  f.expression = product({repeats(s), f.expression});
+  f.expression += " + " + optimizer_text(s, bound);
+  add_gradient_exchange(s, bound, f);
+  return f;
+}
+Formula work(S s, Part p, const char* expression, const char* path) {
+  if (has_software(s)) return estimated_part(s, expression, path);
+  return work_time(s, training_pass(s.plan()), p, repeats(s));
+}
+Formula launches(S s, const char* path) {
+  if (has_software(s)) return estimated_part(s, host_seconds, path);
+  return launch_time(s, training_pass(s.plan()), repeats(s));
+}
+Formula messages(S s, Part p) { return exchange_time(s, training_pass(s.plan()), p, repeats(s)); }
+Formula context_messages(S s) {
+  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.cp");
+  const bool ring = ranks(s.layout(), Group::context) > 1 && s.layout().context_method == ContextMethod::ring;
+  return ring ? ring_time(s, repeats(s)) : messages(s, Part::cp);
+}
+Formula expert_messages(S s) {
+  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.ep");
+  if (!pairs_experts(s.layout())) return messages(s, Part::ep);
+  return from_engine(s, "t_ep",
+                     "exchanges with experts in all layers, less what is hidden in paired slots, in the mean over the "
+                     "stages, s",
+                     "step.breakdown_s.ep");
+}
+Formula tensor_messages(S s) {
+  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.tp");
+  if (s.tensor_parallel() && !is_one_group(s) &&
+      (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_part(s.plan()) ||
+       s.plan().optimizer == Optimizer::muon))
+    return from_engine(s, "t_tp",
+                       "exchanges of tensor-parallel ranks in all layers, the sum of the gradients that they share, "
+                       "and Muon's gathers of matrices, in the mean over the stages, s",
+                       "step.breakdown_s.tp");
+  Formula f = messages(s, Part::tp);
+  add_gradient_exchange(s, false, f);
+  return f;
+}
+
+/// The largest part of the step time; the optimizer's pass is memory traffic.
+Formula limiting(S s) {
+  return {"max(compute, memory, communication, launches)",
+          {as_symbol(s, "compute", "time at the peak, s", "step.limited_s.compute"),
+           as_symbol(s, "memory", "time at the bandwidth, s", "step.limited_s.memory"),
+           as_symbol(s, "communication", "time of exchanges, s", "step.limited_s.communication"),
+           as_symbol(s, "launches", "time of launches, s", "step.limited_s.latency")}};
+}
+/// Muon's products are limited by either.
+Formula limited_compute(S s) {
+  if (has_software(s)) return estimated_part(s, "operators that arithmetic limits, s", "step.limited_s.compute");
+  if (s.plan().optimizer != Optimizer::muon) return compute_time(s, training_pass(s.plan()), repeats(s));
+  return from_engine(s, "t_pi", "the operators' FLOPs and Newton-Schulz iterations that the peak limits, s",
+                     "step.limited_s.compute");
+}
+Formula limited_memory(S s) {
+  if (has_software(s))
+    return estimated_part(s, "operators that bytes limit, and the optimizer, s", "step.limited_s.memory");
+  if (s.plan().optimizer == Optimizer::muon)
+    return from_engine(s, "t_beta", "the operators' bytes, the optimizer's pass and what it limits of Newton-Schulz, s",
+                       "step.limited_s.memory");
+  Formula f = memory_time(s, training_pass(s.plan()), repeats(s));
+  f.expression += " + t_opt";
+  f.own.push_back(as_symbol(s, "t_opt", "time of the optimizer, s", "step.breakdown_s.optimizer"));
+  return f;
+}
+/// Seconds of one kind of exchanges; 0 where the layout has none.
+Symbol exchanged(S s, const char* name, const char* meaning, std::string_view kind) {
+  const std::string seconds = s.number(fmt::format("step.breakdown_s.{}", kind));
+  return {name, meaning, seconds.empty() ? "0" : seconds};
+}
+Formula limited_communication(S s) {
+  return {"t_tp + t_cp + t_ep + t_dp + t_pp + t_offload",
+          {exchanged(s, "t_tp", "tensor parallelism, s", "tp"), exchanged(s, "t_cp", "context parallelism, s", "cp"),
+           exchanged(s, "t_ep", "expert parallelism, s", "ep"), exchanged(s, "t_dp", "data parallelism, s", "dp"),
+           exchanged(s, "t_pp", "pipeline messages, s", "pp"), exchanged(s, "t_offload", "the host, s", "offload")}};
+}
+
+constexpr std::string_view step_roofline =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step)";
+constexpr std::string_view estimated_step =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step); an "
+    "estimate takes the shares of both that the device reaches, and adds launches and exchanges that nothing hides";
+constexpr std::string_view per_stage =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth; with a pipeline the mean over the stages";
+/// An end of the interval of the estimate.
+Formula of_step(S s, const char* expression) { return within(interval_of(s.request()), expression); }
+Formula of_fast_step(S s, const char* expression) {
+  return within(interval_of(s.request()), expression, s, "step.bound_time_s");
+}
+constexpr std::string_view left_out = "llmcalc accuracy training --leave-out";
+
+constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
+constexpr Definition step_table[] = {
+    {"step.time_s", "time of one optimizer step", "s", [](S s) { return step_time(s, false); }, estimated_step,
+     step_sources},
+    {"step.bound_time_s", "time of one optimizer step at full efficiency", "s", [](S s) { return step_time(s, true); },
+     step_roofline, step_sources},
+    {"step.tokens", "tokens of one step, all GPUs", "tokens", fixed<"n_r*m*B*S">, "", "Goon §3"},
+    {"step.tokens_per_s", "throughput of all GPUs", "tokens/s", fixed<"n_r*m*B*S/step_time">, "", "Goon (3.5)"},
+    {"step.tokens_per_s_per_gpu", "throughput per GPU", "tokens/s", fixed<"n_r*m*B*S/(step_time*gpus)">, "",
+     "Goon (3.5)"},
+    {"step.mfu", "model FLOPs utilisation", "", fixed<"n_r*m*F_model/(step_time*gpus*pi)">,
+     "no recomputation; dense peak of the compute format",
+     "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
+    {"step.hfu", "hardware FLOPs utilisation", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "recomputation counted",
+     "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"step.time_low_s", "the shortest time of 9 in 10 cases", "s",
+     [](S s) { return of_fast_step(s, "max(step_time/w, t_0)"); }, interval_law, left_out, known_interval},
+    {"step.time_high_s", "the longest time of 9 in 10 cases", "s", [](S s) { return of_step(s, "step_time*w"); },
+     interval_law, left_out, known_interval},
+    {"step.tokens_per_s_low", "the least throughput of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_step(s, "n_r*m*B*S/(step_time*w)"); }, interval_law, left_out, known_interval},
+    {"step.tokens_per_s_high", "the most throughput of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_fast_step(s, "n_r*m*B*S/max(step_time/w, t_0)"); }, interval_law, left_out, known_interval},
+    {"step.tokens_per_s_per_gpu_low", "the least per GPU of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_step(s, "n_r*m*B*S/(step_time*gpus*w)"); }, interval_law, left_out, known_interval},
+    {"step.tokens_per_s_per_gpu_high", "the most per GPU of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_fast_step(s, "n_r*m*B*S/(max(step_time/w, t_0)*gpus)"); }, interval_law, left_out,
+     known_interval},
+    {"step.mfu_low", "the least MFU of 9 in 10 cases", "",
+     [](S s) { return of_step(s, "n_r*m*F_model/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
+    {"step.mfu_high", "the most MFU of 9 in 10 cases", "",
+     [](S s) { return of_fast_step(s, "n_r*m*F_model/(max(step_time/w, t_0)*gpus*pi)"); }, interval_law, left_out,
+     known_interval},
+    {"step.hfu_low", "the least HFU of 9 in 10 cases", "",
+     [](S s) { return of_step(s, "n_r*m*F_hw/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
+    {"step.hfu_high", "the most HFU of 9 in 10 cases", "",
+     [](S s) { return of_fast_step(s, "n_r*m*F_hw/(max(step_time/w, t_0)*gpus*pi)"); }, interval_law, left_out,
+     known_interval},
+    {"estimate.families", "sources of measurements behind the interval", "",
+     [](S s) { return from_engine(s, "n_f", "sources with runs of the class", "estimate.families"); },
+     "each predicted by parameters fitted to the others", left_out, known_interval},
+    {"step.bound", "what takes most of the step", "", limiting, slowest, step_sources, "", slowest},
+    {"step.limited_s.compute", "time of the operators that the peak limits", "s", limited_compute, step_roofline,
+     step_sources},
+    {"step.limited_s.memory", "time of the operators that the bandwidth limits, and of the optimizer", "s",
+     limited_memory, step_roofline, step_sources},
+    {"step.limited_s.communication", "time of exchanges that nothing hides", "s", limited_communication,
+     "the sum of its kinds", step_sources},
+    {"step.limited_s.latency", "time of launches", "s", [](S s) { return launches(s, "step.limited_s.latency"); },
+     "measured; 0 where the hardware file has none", "the hardware file"},
+    {"step.breakdown_s.matmul", "time of matrix products", "s",
+     [](S s) { return work(s, Part::matmul, product_seconds, "step.breakdown_s.matmul"); }, per_stage, step_sources},
+    {"step.breakdown_s.attention", "time of attention's cores", "s",
+     [](S s) { return work(s, Part::attention, core_seconds, "step.breakdown_s.attention"); }, per_stage, step_sources},
+    {"step.breakdown_s.elementwise", "time of all other operators", "s",
+     [](S s) { return work(s, Part::elementwise, elementwise_seconds, "step.breakdown_s.elementwise"); }, per_stage,
+     step_sources},
+    {"step.breakdown_s.host", "time of launches", "s", [](S s) { return launches(s, "step.breakdown_s.host"); },
+     "measured; 0 where the hardware file has none", "the hardware file"},
+    {"step.breakdown_s.tp", "time of tensor-parallel exchanges", "s", tensor_messages,
+     "ring collectives, one per level of the network; --overlap says what is hidden",
+     "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009", "--tp N"},
+    {"step.breakdown_s.cp", "time of context-parallel exchanges", "s", context_messages,
+     "a ring beside attention's core; the others are waited for; --overlap says what is hidden",
+     "ring arXiv:2310.01889; all-gather arXiv:2407.21783; Ulysses arXiv:2309.14509", "--cp N"},
+    {"step.breakdown_s.ep", "time of expert-parallel exchanges", "s", expert_messages,
+     "all-to-all of each rank's tokens, there and back, in DualPipe beside another slot's work; --overlap says what is "
+     "hidden",
+     "GShard (arXiv:2006.16668); Megatron-Core (arXiv:2504.14960)", "--ep N"},
+    {"step.breakdown_s.dp", "waiting for data-parallel exchanges", "s", data_parallel_waits,
+     "beside a layer of a seconds b seconds of exchange take max(a, b) + (1 - overlap) min(a, b)",
+     "DDP (arXiv:2006.15704); ZeRO (arXiv:1910.02054); FSDP (arXiv:2304.11277)", "--dp N or --cp N"},
+    {"step.breakdown_s.pp", "waiting for messages between stages", "s", stage_messages,
+     "a message holds up its receiver alone", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
+    {"step.breakdown_s.imbalance", "waiting for the slowest stage", "s", waiting_for_slowest,
+     "of a step's micro-batches", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
+    {"step.breakdown_s.bubble", "waiting while the pipeline fills and drains", "s",
+     [](S s) {
+       const double bubble = s.train().estimate[Part::bubble].value, step = s.train().estimate.total().value;
+       if (bubble < 1e-12 * step)
+         return from_engine(s, "t_bub", "nothing but what rounding leaves, s", "step.breakdown_s.bubble");
+       Formula others = sum_of_parts(s, "bubble");
+       others.expression = "step_time - (" + others.expression + ")";
+       return others;
+     },
+     "the rest of the step: slots of the schedule run as early as they can; 1F1B with equal stages: (P - 1)(t_f + "
+     "t_b); interleaved: that over the chunks",
+     "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241", "--pp N"},
+    {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", update_time,
+     "states read and written, gradients read, weights written; Muon's iterations in bf16",
+     "ZeRO (arXiv:1910.02054): bytes per parameter; Muon arXiv:2502.16982"},
+    {"step.breakdown_s.offload", "waiting for the host", "s",
+     [](S s) {
+       if (!s.plan().offload.any()) return Formula{"0"};
+       return from_engine(s, "t_offload",
+                          "sum over layers of transfers less the work beside them, each way of the link by itself; and "
+                          "from the last sum of gradients on, of the rest of their way to the host and the longer of "
+                          "its update (bytes over its memory's bandwidth) and the weights' way, less the device's "
+                          "update, in the mean over the stages, s",
+                          "step.breakdown_s.offload");
+     },
+     "max(0, transfer - work) + (1 - overlap) min(transfer, work); a host of unknown bandwidth updates in 0 s",
+     "ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857); PyTorch save_on_cpu", "--offload WHAT"},
+};
+
+// ---- The same throughput by convention.
+
+Formula by_convention(S s, std::string_view key) {
+  for (const Convention& c : conventions(s.arch(), s.plan(), s.layout(), s.cluster()))
+    if (c.key == key)
+      return {"F_t*R/(gpus*pi)",
+              {{"F_t", "FLOPs per token: " + std::string(c.formula), number_text(c.flops_per_token)}}};
+  return {"0"};
+}
+constexpr std::string_view over_peaks = "FLOPs per token x tokens/s over all dense peaks of the compute format";
+constexpr Definition utilization_table[] = {
+    {"utilization.model", "utilisation, operators of the model", "", [](S s) { return by_convention(s, "model"); },
+     over_peaks, "PaLM (arXiv:2204.02311) App. B"},
+    {"utilization.model_full", "utilisation, all pairs of attention", "",
+     [](S s) { return by_convention(s, "model_full"); }, over_peaks, "PaLM (arXiv:2204.02311) App. B"},
+    {"utilization.model_causal_half", "utilisation, half of the pairs", "",
+     [](S s) { return by_convention(s, "model_causal_half"); }, over_peaks, "FlashAttention (arXiv:2307.08691)"},
+    {"utilization.model_causal_exact", "utilisation, causal pairs", "",
+     [](S s) { return by_convention(s, "model_causal_exact"); }, over_peaks, "the sum of decode steps"},
+    {"utilization.llm_c", "utilisation as llm.c counts", "", [](S s) { return by_convention(s, "llm_c"); }, over_peaks,
+     "karpathy/llm.c, llmc/mfu.h"},
+    {"utilization.palm", "utilisation as PaLM counts", "", [](S s) { return by_convention(s, "palm"); }, over_peaks,
+     "PaLM (arXiv:2204.02311) App. B"},
+    {"utilization.nanogpt", "utilisation as nanoGPT counts", "", [](S s) { return by_convention(s, "nanogpt"); },
+     over_peaks, "karpathy/nanoGPT, model.py"},
+    {"utilization.six_n", "utilisation by 6 N", "", [](S s) { return by_convention(s, "six_n"); }, over_peaks,
+     "Kaplan et al. 2020 (arXiv:2001.08361)"},
+    {"utilization.hardware", "utilisation, recomputation counted", "", [](S s) { return by_convention(s, "hardware"); },
+     over_peaks, "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"utilization.executed", "utilisation by what kernels do", "", [](S s) { return by_convention(s, "executed"); },
+     over_peaks, "FLOPs that kernels execute"},
+};
+
+}  // namespace
+
+std::span<const Definition> step_definitions() { return step_table; }
+std::span<const Definition> utilization_definitions() { return utilization_table; }
+
+}  // namespace llmcalc::explain

@@ -1,0 +1,353 @@
+#include "calc/offload.hpp"
+#include "calc/textbook/muon.hpp"
+#include "calc/textbook/stored.hpp"
+#include "calc/textbook/weights.hpp"
+#include "report/explain/definition.hpp"
+#include "report/explain/formats.hpp"
+#include "report/explain/sum.hpp"
+#include "report/explain/train/alive.hpp"
+#include "report/explain/train/pipeline.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+/// Whether a GPU holds layers of one stage of several, experts of its own, a part of each sequence or modules, of which
+/// the textbook's formulas of a model know nothing.
+bool is_beyond_textbook(S s) {
+  const Layout& l = s.layout();
+  return ranks(l, Group::pipeline) > 1 || folds_experts(l) || ranks(l, Group::context) > 1 || trains_part(s.plan()) ||
+         s.plan().mtp > 0;
+}
+
+Formula held(S s) {
+  if (is_beyond_textbook(s))
+    return from_engine(s, "N_stage", "parameters of the fullest stage's layers on one GPU", "memory.parameters");
+  return {textbook::all_parameters(s.arch(), s.trained_sizes()).text()};
+}
+
+/// Numbers of which a GPU holds a share from a ZeRO stage on.
+std::string shared_numbers(S s, Zero from) {
+  if (s.layout().zero < from || ranks(s.layout(), Group::shard) == 1) return "N_T";
+  return "ceil(N_T/d)";
+}
+/// The same where experts are divided, which fewer ranks share out.
+bool has_two_groups(S s, Zero from) { return s.layout().zero >= from && folds_experts(s.layout()); }
+
+/// The bytes that stay on the device.
+Formula on_device(Formula f, Ratio away) {
+  if (away.numerator == 0) return f;
+  const std::string all = "(" + f.expression + ")";
+  f.expression =
+      all + " - floor(" + product({std::to_string(away.numerator), all}) + "/" + std::to_string(away.denominator) + ")";
+  return f;
+}
+
+std::string weight_size(S s) {
+  return number_text(static_cast<double>(training_weights(s.plan()).format().element_bits) / 8);
+}
+Formula weights_held(S s) {
+  if (trains_part(s.plan()))
+    return from_engine(s, "M_w", "frozen weights as they are stored, and those that are trained, bytes",
+                       "memory.weights_bytes");
+  if (has_two_groups(s, Zero::weights))
+    return from_engine(s, "M_w", "share of weights and of experts, bytes", "memory.weights_bytes");
+  if (shared_numbers(s, Zero::weights) == "N_T") {
+    if (is_beyond_textbook(s)) return {product({weight_size(s), "N_T"})};
+    return weight_bytes(s, training_weights(s.plan()), "memory.parameters");
+  }
+  return {product({weight_size(s), shared_numbers(s, Zero::weights)})};
+}
+
+Formula gradients_held(S s) {
+  if (trains_part(s.plan()))
+    return from_engine(s, "M_g", "gradients of what is trained, bytes", "memory.gradients_bytes");
+  if (has_two_groups(s, Zero::gradients))
+    return from_engine(s, "M_g", "share of gradients and of experts' gradients, bytes", "memory.gradients_bytes");
+  return {product({"p_g", shared_numbers(s, Zero::gradients)})};
+}
+
+Formula optimizer_states(S s) {
+  const Plan& p = s.plan();
+  const std::string n = shared_numbers(s, Zero::optimizer);
+  if (trains_part(p) || has_two_groups(s, Zero::optimizer) ||
+      (is_beyond_textbook(s) && (p.optimizer == Optimizer::adafactor || p.optimizer == Optimizer::muon)))
+    return from_engine(s, "M_o", "the GPU's share of the optimizer's state, bytes", "memory.optimizer_bytes");
+  const auto shared_out = [&](const std::string& numbers) {
+    return n == "N_T" ? numbers : "ceil(" + ratio(numbers, "d") + ")";
+  };
+  const std::string master = p.master && training_weights(p).format().element_bits < 32 ? "4*" + n + " + " : "";
+  switch (p.optimizer) {
+    case Optimizer::sgd:
+      return {master.empty() ? "0" : "4*" + n};
+    case Optimizer::momentum:
+    case Optimizer::lion:
+      return {master + "p_s*" + n};
+    case Optimizer::adam:
+      return {master + "2*p_s*" + n};
+    case Optimizer::adam8bit:
+      return {master + "2*" + n + " + 8*ceil(" + n + "/256)"};
+    case Optimizer::adafactor:
+      return {master + product({"4", shared_out(textbook::factored_numbers(s.arch(), s.trained_sizes()).text())})};
+    case Optimizer::muon: {
+      const std::string adamw = textbook::adamw_parameters(s.arch(), s.trained_sizes()).text();
+      return {master + product({"p_s", n + " + " + shared_out(adamw)})};
+    }
+  }
+  return {"0"};
+}
+
+Expr logit_bytes(S s) {
+  const LogitFormat format = s.plan().logits.format;
+  if (format == LogitFormat::fp32) return 4;
+  return format == LogitFormat::compute ? compute_bytes(s) : compute_bytes(s) + Expr(8);
+}
+Formula logits(S s) {
+  if (!s.arch().head.has_logits()) return {"0"};
+  if (is_beyond_textbook(s))
+    return from_engine(s, "M_log", "logits of a micro-batch's tokens on one GPU, bytes", "memory.logits_bytes");
+  const Count chunks = s.plan().logits.chunks;
+  const Expr at_once = chunks == 1 ? s.tokens() : quotient_up(s.tokens(), Expr("n_c", chunks));
+  return {(logit_bytes(s) * at_once * s.trained_sizes().cut(s.trained_sizes().V)).text()};
+}
+
+/// What some layouts hold besides: " + M_gat" and the like.
+std::string besides(S s) {
+  std::string text;
+  for (const auto& [symbol, path] : {std::pair{"M_gat", "memory.gathered_bytes"},
+                                     {"M_buc", "memory.buckets_bytes"},
+                                     {"M_exc", "memory.exchange_bytes"},
+                                     {"M_tra", "memory.transit_bytes"}})
+    if (s.row(path) != nullptr) text += std::string(" + ") + symbol;
+  return text;
+}
+std::vector<Symbol> besides_symbols(S s) {
+  return {as_symbol(s, "M_gat", "bytes of gathered weights", "memory.gathered_bytes"),
+          as_symbol(s, "M_buc", "bytes of gradient buckets", "memory.buckets_bytes"),
+          as_symbol(s, "M_exc", "bytes of messages between stages", "memory.exchange_bytes"),
+          as_symbol(s, "M_tra", "bytes between device and host", "memory.transit_bytes")};
+}
+/// Logits are on the last stage alone.
+std::string named_parts(S s) {
+  return std::string("M_w + M_g + M_o + M_act") + (s.row("memory.logits_bytes") != nullptr ? " + M_log" : "");
+}
+
+Formula peak(S s) {
+  if (ranks(s.layout(), Group::pipeline) > 1 || recomputes_block(s.plan()) || recomputes_groups(s.plan()) ||
+      s.plan().offload.activations.numerator > 0 || !s.plan().frozen.empty() || s.plan().mtp > 0)
+    return {named_parts(s) + " + M_ws" + besides(s) + " - M_dead", [&] {
+              std::vector<Symbol> all = besides_symbols(s);
+              const Row *sum = s.row("memory.total_bytes"), *most = s.row("memory.peak_bytes");
+              all.push_back({"M_dead", "of it not alive at the worst moment",
+                             number_text(std::get<Count>(sum->value) - std::get<Count>(most->value))});
+              return all;
+            }()};
+  return {"M_w + M_g + M_o" + besides(s) + " + sum(b_i)", besides_symbols(s), {alive_terms(alive_in_training(s))}};
+}
+Formula memory_total(S s) { return {named_parts(s) + besides(s) + " + M_ws", besides_symbols(s)}; }
+Formula memory_workspace(S s) {
+  std::string parts = named_parts(s) + besides(s);
+  for (std::size_t at = 0; (at = parts.find(" + ", at)) != std::string::npos;) parts.replace(at, 3, " - ");
+  return {"max(0, M_peak - " + parts + ")", besides_symbols(s)};
+}
+Formula gathered_weights(S s) {
+  return from_engine(s, "M_gat", "weights of embedding and head, and of the two largest neighbouring layers, bytes",
+                     "memory.gathered_bytes");
+}
+Formula gradient_buckets(S s) {
+  return from_engine(s, "M_buc",
+                     accumulates_gradients(s.layout())
+                         ? "gradients of all of the stage's layers, whole, bytes"
+                         : "gradients of the largest layer, or of embedding and head, bytes",
+                     "memory.buckets_bytes");
+}
+Formula messages_held(S s) {
+  return {"2*M_msg",
+          {{"M_msg", "bytes of a micro-batch's residual stream on one GPU",
+            number_text(std::get<Count>(s.row("memory.exchange_bytes")->value) / 2)}}};
+}
+
+Formula transit(S s) {
+  return from_engine(s, "M_tra",
+                     "fractions of a layer's activations, of two layers' weights, of a layer's gradients, bytes",
+                     "memory.transit_bytes");
+}
+Formula on_host(S s) {
+  return from_engine(s, "M_host", "fractions of weights, states, their gradients, activations in flight, bytes",
+                     "memory.host_bytes");
+}
+
+/// The stage with most on the host need not be the fullest.
+Formula fits_training(S s) {
+  if (s.row("memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
+  return {"max(M_peak/(u*M), M_h/M_hc)",
+          {{"M_h", "bytes on the host of the stage that has most there", number_text(s.train().host.value)},
+           as_symbol(s, "M_hc", "memory of the host, a GPU's share, bytes", "memory.host_capacity_bytes")}};
+}
+
+constexpr std::string_view shared = "per GPU, the most loaded one; under ZeRO its share, of n numbers ceil(n/d)";
+constexpr std::string_view offloading = "--offload WHAT";
+constexpr std::string_view sharded_weights = "--dp above 1 with --zero 3";
+constexpr Definition training_memory_table[] = {
+    {"memory.parameters", "parameters on one rank", "parameters", held,
+     "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
+     "Megatron (arXiv:1909.08053); Goon (2.12)"},
+    {"memory.trained_parameters", "parameters that are trained", "parameters",
+     [](S s) {
+       const char* of_adapters = "sum over the target matrices (in, out) of rank x (in + out)";
+       return from_engine(s, "N_trained", trains_adapters(s.plan()) ? of_adapters : "parameters less the frozen ones",
+                          "memory.trained_parameters");
+     },
+     "the adapters' alone; with --freeze what it leaves", "LoRA (arXiv:2106.09685)", "--lora RANK or --freeze PARTS"},
+    {"memory.weights_bytes", "weights", "bytes",
+     [](S s) { return on_device(weights_held(s), s.plan().offload.weights); }, shared,
+     "Goon (2.1), (2.3); ZeRO arXiv:1910.02054"},
+    {"memory.gradients_bytes", "gradients", "bytes",
+     [](S s) {
+       return on_device(gradients_held(s), sends_every_gradient(s.layout()) ? s.plan().offload.optimizer : Ratio{});
+     },
+     shared, "Goon (2.4); ZeRO arXiv:1910.02054"},
+    {"memory.optimizer_bytes", "optimizer state", "bytes",
+     [](S s) { return on_device(optimizer_states(s), s.plan().offload.optimizer); },
+     "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
+     "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235; Muon "
+     "arXiv:2502.16982"},
+    {"memory.logits_bytes", "logits during the loss", "bytes", logits,
+     "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
+     "chunked:N: one chunk",
+     "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
+    {"memory.gathered_bytes", "weights gathered from other ranks' shards", "bytes", gathered_weights,
+     "ZeRO 3: embedding and head while a micro-batch runs, a layer that runs and the next; all layers with --reshard "
+     "off",
+     "FSDP (arXiv:2304.11277) section 4.2", sharded_weights},
+    {"memory.buckets_bytes", "gradients on their way to the ranks that share them out", "bytes", gradient_buckets,
+     "from ZeRO 2 on: one layer's, or embedding's and head's; ZeRO 2 in a pipeline: the stage's, whole",
+     "ZeRO (arXiv:1910.02054)", sharded_weights},
+    {"memory.exchange_bytes", "messages between the stages of a pipeline", "bytes", messages_held,
+     "one that arrives and one that leaves", "Narayanan 2021 (arXiv:2104.04473)", "--pp above 1"},
+    {"memory.transit_bytes", "between device and host", "bytes", transit,
+     "a layer's activations; weights of the layer that runs and the next, under ZeRO 3 among the gathered ones; from "
+     "ZeRO 2 a layer's gradients",
+     "PyTorch save_on_cpu; ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857)", offloading},
+    {"memory.host_bytes", "in the host's memory", "bytes", on_host,
+     "per GPU, in no other term; gradients: from ZeRO 2 they lie there alone, before it the device has them too; "
+     "without "
+     "a master copy the weights that it updates",
+     "PyTorch save_on_cpu; ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857)", offloading},
+    {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", memory_workspace,
+     per_gpu, "liveness of the operators' tensors"},
+    {"memory.total_bytes", "sum of all parts", "bytes", memory_total, per_gpu, "Goon §2"},
+    {"memory.peak_bytes", "most alive at once", "bytes", peak,
+     "a tensor lives from the operator that makes it to the last that reads it, in forward or in backward",
+     "liveness of the operators' tensors"},
+    {"memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
+    {"memory.host_capacity_bytes", "memory of the host, a GPU's share", "bytes",
+     [](S s) {
+       return from_engine(s, "M_hc", "bytes of the host's memory over its GPUs", "memory.host_capacity_bytes");
+     },
+     "of the server that the hardware file describes", "the hardware file", offloading},
+    {"memory.fits", "does it fit?", "", fits_training,
+     "per GPU, the most loaded one; with offload its share of the host too", "the hardware file", "",
+     "yes where this is at most 1"},
+};
+
+// ---- What is kept for backward.
+
+using Tensor = textbook::Stored<Expr>;
+
+textbook::MicroBatch<Expr> micro_batch(S s) {
+  const Plan& p = s.plan();
+  return {.B = s.micro_batch(),
+          .S = s.seq(),
+          .p = compute_bytes(s),
+          .attention = p.attention,
+          .softmax = p.softmax_store,
+          .glu = p.glu_store,
+          .mla = p.mla,
+          .norm_stats = p.norm_stats,
+          .attention_dropout = p.dropout,
+          .hidden_dropout = p.dropout,
+          .log_sum_exps = p.logits.format == LogitFormat::compute,
+          .sequence_parallel = sequence_parallel(s.layout()),
+          .even = mul(p.micro_batch, p.seq) % ranks(s.layout(), Group::tensor) == 0};
+}
+
+template <class What>  // a Recompute, or which tensors
+textbook::StoredSum<Expr> kept(S s, const What& what) {
+  return textbook::stored(s.arch(), s.trained_sizes(), micro_batch(s), what);
+}
+template <class What>
+Formula kept_bytes(S s, const What& what, const char* path) {
+  const bool modules = s.plan().mtp > 0;
+  if (trains_part(s.plan()) || modules || (is_beyond_textbook(s) && ranks(s.layout(), Group::pipeline) == 1))
+    return from_engine(s, "M_kept", "sum over the GPU's operators of what backward needs, bytes", path);
+  return {kept(s, what).bytes(compute_bytes(s)).text()};
+}
+Formula activations_kept(S s) {
+  if (s.plan().offload.activations.numerator > 0)
+    return from_engine(s, "M_here",
+                       "sum over micro-batches in flight and layers of what backward needs, less the fraction of each "
+                       "layer's that lies on the host, bytes",
+                       "memory.activations_bytes");
+  if (ranks(s.layout(), Group::pipeline) > 1) return activations_in_flight(s);
+  if (recomputes_partly(s.plan()))
+    return from_engine(s, "M_kept", "what is kept of layers that run again, and all that the others need, bytes",
+                       "memory.activations_bytes");
+  return kept_bytes(s, s.plan().recompute, "memory.activations_bytes");
+}
+std::string kept_numbers(S s) { return kept(s, s.plan().recompute).numbers().text(); }
+Formula break_even(S s) { return {ratio("2*N*B", product({"4 - p", kept_numbers(s)}))}; }
+
+constexpr std::string_view inputs = "inputs of every operator, each tensor once; masks 1 byte, statistics 4 bytes each";
+constexpr Definition activations[] = {
+    {"memory.activations_bytes", "activations kept for backward", "bytes", activations_kept,
+     "inputs of every operator, each tensor once: ids, embedding, blocks, head; masks 1 byte; of every micro-batch in "
+     "flight",
+     "Goon (2.5)-(2.7), (2.14); Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.blocks_bytes", "kept by the blocks", "bytes",
+     [](S s) {
+       return kept_bytes(
+           s, [](const Tensor& x) { return x.in_block; }, "activations.blocks_bytes");
+     },
+     "without recomputation", "Goon (2.5), (2.6); Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.attention_core_bytes", "of it by the attention cores", "bytes",
+     [](S s) {
+       return kept_bytes(
+           s, [](const Tensor& x) { return x.core; }, "activations.attention_core_bytes");
+     },
+     "naive: S x S scores and masks, 2p + 1 as in the seed or p + 1 more with dropout; flash: log-sum-exps",
+     "Goon (2.5); FlashAttention (arXiv:2205.14135)"},
+    {"activations.outside_blocks_bytes", "kept by embedding and head", "bytes",
+     [](S s) {
+       return kept_bytes(
+           s, [](const Tensor& x) { return !x.in_block; }, "activations.outside_blocks_bytes");
+     },
+     inputs, "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
+    {"activations.modules_bytes", "kept by modules for further tokens", "bytes",
+     [](S s) {
+       return from_engine(s, "M_mod", "ids, norms, projection, layer and head of each module, bytes",
+                          "activations.modules_bytes");
+     },
+     inputs, "DeepSeek-V3 (arXiv:2412.19437) 2.2", "--mtp N"},
+    {"activations.selective_bytes", "kept under selective recomputation", "bytes",
+     [](S s) { return kept_bytes(s, Recompute::selective, "activations.selective_bytes"); },
+     "attention cores run again", "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.full_bytes", "kept under full recomputation", "bytes",
+     [](S s) { return kept_bytes(s, Recompute::full, "activations.full_bytes"); },
+     "the blocks' inputs; blocks run again", "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.quadratic_equals_linear_seq", "sequence length at which scores take as much as the rest", "tokens",
+     fixed<"S*(M_blk - M_core)/M_core">, "as if the rest grew with S and the scores with S^2", "Goon (2.7)",
+     "--attention naive"},
+    {"activations.mixed_precision_break_even_batch", "sequences from which mixed precision saves memory", "sequences",
+     break_even, "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept", "Goon (2.9)",
+     "a 16-bit precision with a master copy and the whole model on one GPU"},
+};
+
+}  // namespace
+
+std::span<const Definition> training_memory_definitions() { return training_memory_table; }
+std::span<const Definition> activation_definitions() { return activations; }
+
+}  // namespace llmcalc::explain

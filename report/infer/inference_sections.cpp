@@ -1,0 +1,222 @@
+#include "report/infer/inference_sections.hpp"
+
+#include <fmt/format.h>
+
+#include "ask/answer/interval.hpp"
+#include "ask/request/prices.hpp"
+#include "ask/request/request.hpp"
+#include "calc/pass_spent.hpp"
+#include "calc/run.hpp"
+#include "report/interval.hpp"
+#include "report/question.hpp"
+#include "report/report.hpp"
+#include "report/train/run_section.hpp"
+#include "report/train/training_sections.hpp"
+#include "text/counted.hpp"
+#include "text/format.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::string bound_name(const Time& t) { return std::string(bound_names[static_cast<std::size_t>(bound(t))]); }
+
+/// "256 tokens, 1.5 to 2.5 s in 9 of 10 cases"
+std::string joined(std::string note, const std::string& more) {
+  if (more.empty()) return note;
+  return note.empty() ? more : note + ", " + more;
+}
+
+double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
+
+/// One request's prompt on a machine that runs nothing else.
+Seconds prefill_alone(const Request& r) {
+  return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
+}
+
+using Interval = std::optional<EstimateInterval>;
+
+/// The interval of a time of a class: nothing is faster than its bound.
+Interval interval_above(const Request& r, InferenceClass kind, Seconds bound, Seconds estimate) {
+  const Interval interval = interval_of(r, kind);
+  return interval ? Interval(interval->above(bound, estimate)) : std::nullopt;
+}
+Interval interval_above(const Request& r, InferenceClass kind, const PassEstimate& pass) {
+  return interval_above(r, kind, pass.bound.total(), pass.estimate.total());
+}
+
+/// Where a measurement lies: "4.9 to 7.6 ms in 9 of 10 cases"; empty where nothing says it.
+std::string range(const Interval& interval, double value, Unit unit) {
+  return interval ? interval_text(*interval, value, unit) + " in 9 of 10 cases" : "";
+}
+
+/// How a time was found, and where a measurement lies: "under vllm, 4.9 to 7.6 ms in 9 of 10 cases".
+std::string how(const Request& r, const InferEstimate& e, const Interval& interval, Seconds time) {
+  if (!e.estimated) return "a bound: full efficiency";
+  if (!r.engine) return "at the efficiencies given";
+  return joined(fmt::format("under {}", r.engine->name), range(interval, time.value, Unit::seconds));
+}
+
+/// Adds the ends of the rows that have an interval, where there is one.
+void add_ends_of(Section& s, const Interval& interval, HasInterval has_interval) {
+  if (interval) add_ends(s, *interval, has_interval);
+}
+
+/// What a pass is spent on under an engine; parts that take no time stand nowhere. `products`, `cores`: what these are
+/// called. They add up to the pass.
+void add_spent(Section& s, const Request& r, const Prices& pass, const char* products, const char* cores) {
+  if (!r.engine) return;
+  const PassSpent spent = pass_spent(pass, r.layout, r.hardware->cluster);
+  const auto add = [&](std::string_view name, std::string_view label, Seconds time) {
+    if (time > Seconds())
+      s.add(fmt::format("breakdown_s.{}", name), std::string(label), time,
+            fmt::format("{:.1f} %", 100 * (time / spent.total())));
+  };
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const auto part = static_cast<Part>(i);
+    const std::string_view label = part == Part::matmul ? products : part == Part::attention ? cores : part_label(part);
+    add(part_names[i], label, spent.parts[part]);
+  }
+  add("engine", "the engine's loop", spent.engine);
+}
+
+}  // namespace
+
+Section prefill_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  Section s{"prefill", "prefill", {}};
+  const Interval interval = interval_above(r, InferenceClass::prefill, e.prefill);
+  s.add("time_s", "time", e.prefill.estimate.total(), how(r, e, interval, e.prefill.estimate.total()));
+  s.add("bound_time_s", e.estimated ? "time, at best" : "", e.prefill.bound.total());
+  s.add("flops", "model FLOPs", e.prefill.flops, fmt::format("{} x {} tokens, head on the last", p.batch, p.prompt));
+  s.add("tokens_per_s", "throughput", real(p.batch * p.prompt) / e.prefill.estimate.total().value,
+        Unit::tokens_per_second);
+  s.add("intensity", "intensity", intensity(e.prefill.rank), Unit::flops_per_byte, "executed FLOPs per byte moved");
+  s.add("bound", "bound by", bound_name(e.prefill.estimate));
+  add_spent(s, r, price_prefill(r.model.arch, p, r.layout, r.hardware->cluster.device, p.prompt), "matrix products",
+            "attention cores");
+  add_ends_of(s, interval, [](std::string_view key) { return key == "time_s" || key == "tokens_per_s"; });
+  return s;
+}
+
+Section decode_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  const Device& device = r.hardware->cluster.device;
+  const Seconds step = e.middle.estimate.total();
+  const Count context = p.prompt + p.generate / 2;
+  const Interval interval = interval_above(r, InferenceClass::decode, e.middle);
+  Section s{"decode", "decode", {}};
+  s.add("time_per_token_s", "time per token", step,
+        joined(fmt::format("at context {}", context), range(interval, step.value, Unit::seconds)));
+  s.add("bound_time_per_token_s", e.estimated ? "time, at best" : "", e.middle.bound.total());
+  s.add("first_time_per_token_s", "at the start", e.first.estimate.total(), fmt::format("context {}", p.prompt + 1));
+  s.add("last_time_per_token_s", "at the end", e.last.estimate.total(),
+        fmt::format("context {}", p.prompt + p.generate));
+  s.add("tokens_per_s", "throughput", real(p.batch) / step.value, Unit::tokens_per_second,
+        counted(p.batch, "sequence"));
+  s.add("tokens_per_s_per_sequence", "per sequence", 1 / step.value, Unit::tokens_per_second,
+        fmt::format("people read about {:.1f}", reading_tokens_per_second()));
+  s.add("flops", "model FLOPs", e.middle.flops, "one step");
+  s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
+        fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
+  s.add("bound", "bound by", bound_name(e.middle.estimate));
+  add_spent(s, r, price_decode(r.model.arch, p, r.layout, device, context), "products with weights",
+            "attention over cache");
+  add_ends_of(s, interval, [](std::string_view key) {
+    return key == "time_per_token_s" || key == "tokens_per_s" || key == "tokens_per_s_per_sequence";
+  });
+  if (!p.kv_cache) return s;
+  const std::optional<Count> batch = compute_bound_batch(r.model.arch, p, r.layout, device, context);
+  if (batch)
+    s.add("compute_bound_batch", "compute-bound from", *batch, Unit::sequences, "weights and cache against the ridge");
+  else
+    s.add("compute_bound", "compute-bound from", std::string("never"), Unit::none, "the cache grows with the batch");
+  return s;
+}
+
+Section drafts_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  Section s{"drafts", "drafts of modules (MTP)", {}};
+  if (p.mtp == 0) return s;
+  const Count context = p.prompt + p.generate / 2, most = p.mtp + 1;
+  const Seconds step = drafted(r.model.arch, p, r.layout, r.hardware->cluster, context).estimate.total();
+  const double longer = step / e.middle.estimate.total();
+  s.add("step_s", "a step", step, "verifies and drafts " + counted(p.mtp, "token"));
+  s.add("over_decode_step", "over one without", longer, Unit::none, fmt::format("at context {}", context));
+  s.add("break_even_accepted", "as fast at", longer - 1, Unit::none,
+        fmt::format("accepted drafts per step, of {}", p.mtp));
+  s.add("most_tokens_per_s_per_sequence", "per sequence, at most", static_cast<double>(most) / step.value,
+        Unit::tokens_per_second, "if all are accepted");
+  return s;
+}
+
+Section end_to_end_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  Section s{"end_to_end", "whole generation", {}};
+  const bool several = p.batch > 1;
+  const Seconds alone = several ? prefill_alone(r) : e.estimate.first_token;
+  const Interval first = interval_above(r, InferenceClass::prefill, e.bound.first_token, e.estimate.first_token),
+                 whole = interval_above(r, InferenceClass::whole_batch, e.bound.total, e.estimate.total);
+  s.add("ttft_s", several ? "first tokens after" : "first token after", e.estimate.first_token,
+        joined(several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill",
+               range(first, e.estimate.first_token.value, Unit::seconds)));
+  s.add("ttft_alone_s", several ? "  alone" : "", alone, "of a request that waits for no other");
+  s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * real(p.batch + 1) * alone, "prompts one after another");
+  s.add("total_s", "all tokens after", e.estimate.total,
+        joined(fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"),
+               range(whole, e.estimate.total.value, Unit::seconds)));
+  s.add("bound_ttft_s", "", e.bound.first_token);
+  s.add("bound_total_s", e.estimated ? "at best" : "", e.bound.total);
+  s.add("tokens_per_s", "throughput", real(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
+  s.add("words_per_s", "words per second", words_of_tokens(real(p.generate) / e.estimate.total.value), Unit::none,
+        "per sequence; a word is 1.3 tokens");
+  if (const std::optional<double> price = price_of(r)) {
+    const double all = cost(device_hours(devices(r.layout), e.estimate.total), *price);
+    const double million = 1e6 * all / real(p.batch * p.generate);
+    s.add("usd_per_1m_tokens", "a million tokens", million, Unit::dollars,
+          joined(range(whole, million, Unit::dollars),
+                 fmt::format("generated ones, prompts included{}; {:g} USD per GPU-hour",
+                             e.estimated ? "" : "; at least, as the time is a bound", *price)));
+  }
+  add_ends_of(s, first, [](std::string_view key) { return key == "ttft_s"; });
+  add_ends_of(s, whole, [](std::string_view key) {
+    return key == "total_s" || key == "tokens_per_s" || key == "usd_per_1m_tokens";
+  });
+  return s;
+}
+
+Section inference_estimate_section(const Request& r) {
+  Section s{"inference_estimate", "", {}};
+  s.add("software", "", r.engine->name);
+  s.add("parameters", "", inference_estimator().fitted);
+  const auto add_class = [&](const std::string& figure, InferenceClass kind) {
+    s.add(figure + "_class", "", std::string(name(class_of(r, kind))));
+    if (const auto interval = interval_of(r, kind)) s.add(figure + "_families", "", interval->families);
+  };
+  if (has_traffic(r.serving)) {
+    add_class("ttft", InferenceClass::first_token);
+    add_class("tpot", InferenceClass::served_decode);
+    return s;
+  }
+  add_class("prefill", InferenceClass::prefill);
+  add_class("decode", InferenceClass::decode);
+  add_class("whole", InferenceClass::whole_batch);
+  return s;
+}
+
+Section limits_section(const Request& r) {
+  const Limits l = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
+  const Plan& p = r.plan;
+  Section s{"limits", "what fits", {}};
+  if (!l.max_batch) return s;
+  s.add("max_batch", "largest batch", *l.max_batch, Unit::sequences,
+        fmt::format("of {} tokens", p.prompt + p.generate));
+  if (!l.max_context) return s;
+  const Arch& a = r.model.arch;
+  std::string note = fmt::format("at batch {}", p.batch);
+  if (*l.max_context > a.context) note = fmt::format("the model was made for {}", a.context);
+  if (*l.max_context == a.learned_rows()) note = "all of the learned positions";
+  s.add("max_context", "longest context", *l.max_context, Unit::tokens, note);
+  return s;
+}
+
+}  // namespace llmcalc

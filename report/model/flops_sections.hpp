@@ -1,0 +1,16 @@
+#pragma once
+/// Sections about FLOPs: of the operators, by named formulas, of a whole run.
+
+#include "ask/request/request.hpp"
+#include "calc/train.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+Section flops_section(const Request& r);
+/// The named formulas next to the operators' count.
+Section formulas_section(const Request& r);
+/// Training compute for --tokens; empty without.
+Section run_flops_section(const Request& r);
+
+}  // namespace llmcalc

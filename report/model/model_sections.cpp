@@ -1,0 +1,313 @@
+#include "report/model/model_sections.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ask/request/narrowed.hpp"
+#include "ask/request/option_values.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/software.hpp"
+#include "calc/parallel/vocabulary.hpp"
+#include "calc/pipeline/schedule.hpp"
+#include "presets/formats/weight_formats.hpp"
+#include "presets/unknown_keys.hpp"
+#include "report/question.hpp"
+#include "report/report.hpp"
+#include "report/train/host_notes.hpp"
+#include "text/counted.hpp"
+#include "text/format.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+double share(Count part, Count whole) { return static_cast<double>(part) / static_cast<double>(whole); }
+
+std::string_view pairs_text(AttentionFlops convention) {
+  if (convention == AttentionFlops::full) return "full: S x S pairs";
+  return convention == AttentionFlops::causal_half ? "causal-half: S x S / 2 pairs"
+                                                   : "causal-exact: S (S + 1) / 2 pairs";
+}
+
+}  // namespace
+
+json::Value model_json(const ModelCard& card) {
+  json::Value v{{"name", card.name}, {"source", card.source}};
+  if (!card.title.empty()) v["title"] = card.title;
+  if (card.published) v["published_parameters"] = *card.published;
+  if (!card.published_source.empty()) v["published_source"] = card.published_source;
+  if (card.stored) v["stored_parameters"] = *card.stored;
+  return v;
+}
+
+json::Value hardware_json(const HardwareCard& card) {
+  json::Value v{{"name", card.name},
+                {"source", card.source},
+                {"memory_bytes", card.cluster.device.memory.value},
+                {"memory_bytes_per_s", card.cluster.device.bandwidth.value}};
+  for (std::size_t i = 0; i < peak_count; ++i)
+    if (card.cluster.device.peaks[i].value > 0)
+      v["peak_flops"][std::string(peak_names[i])] = card.cluster.device.peaks[i].value;
+  const auto link = [&](const char* key, const Link& l) {
+    if (l.bandwidth.value <= 0) return;
+    v[key] = {{"bytes_per_s", l.bandwidth.value}};
+    if (l.latency.value > 0) v[key]["latency_s"] = l.latency.value;
+    if (l.ranks > 1) v[key]["ranks"] = l.ranks;
+    if (l.reduces) v[key]["reduces"] = true;
+    for (const TorusAxis& a : l.torus) v[key]["torus"].push_back(a.ranks);
+  };
+  constexpr std::array names{"link", "network", "spine"};
+  for (std::size_t i = 0; i < card.cluster.levels.size(); ++i) link(names[i], card.cluster.levels[i]);
+  if (!card.achieved_how.empty()) v["achieved"] = card.achieved_how;
+  return v;
+}
+
+namespace {
+/// The name of what mixes tokens.
+const char* mixer_label(const Arch& a) {
+  bool attends = false, recurs = false;
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    attends = attends || m.attention != AttentionKind::none;
+    recurs = recurs || m.recurrent.kind != RecurrentKind::none;
+  }
+  if (!recurs) return "attention";
+  return attends ? "attention, recurrences" : "recurrences";
+}
+}  // namespace
+
+namespace {
+void add_towers(Section& s, const Towers& t) {
+  const auto part = [&](const char* key, const char* label, Count n) {
+    if (n > 0) s.add(key, label, n, Unit::parameters, "beside the total");
+  };
+  part("vision", "vision tower", t.vision);
+  part("audio", "audio tower", t.audio);
+  part("projector", "projector", t.projector);
+  part("cross", "for images alone", t.cross);
+}
+}  // namespace
+
+Section parameters_section(const ModelCard& card) {
+  const Parameters p = parameters(card.arch);
+  Section s{"parameters", "parameters", {}};
+  const auto part = [&](const char* key, const char* label, Count n) {
+    s.add(key, label, n, Unit::parameters, fmt::format("{:5.1f} %", 100 * share(n, p.total)));
+  };
+  part("embedding", "token embedding", p.embedding);
+  part("position", "positions", p.position);
+  part("attention", mixer_label(card.arch), p.attention);
+  part("mlp", card.arch.has_experts() ? "MLP and experts" : "MLP", p.mlp);
+  part("norm", "norms", p.norm);
+  part("lm_head", "head", p.lm_head);
+  s.add("total", "total", p.total, Unit::parameters, card.arch.tied_head ? "tied head counted once" : "");
+  s.add("active", "active per token", p.active, Unit::parameters,
+        card.arch.has_experts() ? fmt::format("{} of {} experts", card.arch.moe.top_k, card.arch.moe.experts) : "");
+  if (const Moe& m = card.arch.moe; m.zero_experts > 0) {
+    s.add("active_mean", "  in the mean", p.active_mean, Unit::parameters,
+          fmt::format("{} choices among {} experts, of which {} return their input", m.top_k, m.choices(),
+                      m.zero_experts));
+    s.add("active_least", "  at least", p.active_least, Unit::parameters, "as many of those as possible");
+  }
+  s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
+  s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
+  if (const Mtp& m = card.arch.mtp; m.modules > 0)
+    s.add("mtp", m.modules == 1 ? "MTP module" : fmt::format("{} MTP modules", m.modules),
+          mtp_parameters(card.arch).total, Unit::parameters, "for further tokens; beside the total");
+  add_towers(s, card.towers);
+  if (card.arch.tied_head)
+    s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
+          Unit::parameters, "if its file stores it twice");
+  if (card.published)
+    s.add("published", "published", *card.published, Unit::parameters,
+          *card.published == p.total ? "equal" : "differs");
+  return s;
+}
+
+Section kv_cache_section(const Request& r) {
+  const Plan& p = r.plan;
+  const Count context = add(p.prompt, p.generate);
+  const Bytes sequence = cache_bytes(r.model.arch, p, context, r.layout);
+  Section s{"kv_cache", "KV cache, per GPU", {}};
+  s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
+        "whole model, all layers");
+  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout), cache_text(p.kv_precision));
+  s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
+  // Behind an encoder the rows that do not grow are those of its result, and no states.
+  const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);
+  if (states != Bytes()) s.add("state_bytes", "  of it states", states, "which do not grow");
+  s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
+        p.kv_cache ? counted(p.batch, "sequence") : "no cache is kept");
+  const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p, r.layout);
+  if (equal) s.add("equals_weights_context", "exceeds weights from", *equal, Unit::tokens, "of context, at this batch");
+  return s;
+}
+
+json::Value conventions_json(const Request& r) {
+  const Plan& p = r.plan;
+  json::Value all = {
+      {"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
+      {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
+      {"attention_flops", pairs_text(p.attention_flops)},
+      {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs, and the scores once more in backward"
+                                                       : "naive: S x S pairs"},
+      {"activations", "every operator's input is kept once; masks take 1 byte"},
+      {"memory", "per GPU, the most loaded one; GiB = 2^30 bytes"},
+      {"roofline", p.roofline == Roofline::op
+                       ? "sum over operators of max(FLOPs / peak, bytes / bandwidth)"
+                       : "max(FLOPs / peak, bytes / bandwidth) of the step; weights and cache are its bytes"},
+      {"limits", "weights, cache, workspace and what the process takes, against --memory-utilization of the device"},
+      {"peak", fmt::format("dense {}", p.precision.name())}};
+  if (p.optimizer == Optimizer::muon && r.has(part::training | part::formulas))
+    all["optimizer"] =
+        "Muon: momentum of the blocks' matrices, each made orthogonal in bf16 (4 m^2 n + 2 m^3 FLOPs per iteration, "
+        "m <= n, an expert's by itself); AdamW for token table, head, positions, norms and biases";
+  return all;
+}
+
+namespace {
+/// Whether Muon's ranks exchange parts of matrices.
+bool gathers_matrices(const Request& r) {
+  const Layout& l = r.layout;
+  const bool sharded = l.zero != Zero::none && (ranks(l, Group::shard) > 1 || ranks(l, Group::expert_shard) > 1);
+  return r.plan.optimizer == Optimizer::muon && r.has(part::step) && (sharded || ranks(l, Group::tensor) > 1);
+}
+}  // namespace
+
+namespace {
+/// Parts into which context-parallel ranks divide each document; 1: they divide none.
+Count document_parts(const Layout& l) {
+  const Count n = ranks(l, Group::context);
+  return n == 1 || l.context_method == ContextMethod::ulysses ? 1 : mul(2, n);
+}
+
+/// Lengths that frameworks refuse or pad, and how they are counted here.
+void add_lengths(const Request& r, std::vector<std::string>& n) {
+  const Layout& l = r.layout;
+  const Count shared = mul(ranks(l, Group::tensor), ranks(l, Group::context));
+  if (sequence_parallel(l) && r.plan.seq % shared != 0)
+    n.push_back(
+        fmt::format("Megatron-LM refuses --seq {} under --sp, since {} ranks do not divide it; the rank with the most "
+                    "tokens is counted",
+                    r.plan.seq, shared));
+  const Count parts = document_parts(l);
+  for (const DocumentRun& d : r.plan.documents)
+    if (d.length % parts != 0)
+      return n.push_back(
+          fmt::format("documents of {} tokens have no {} equal parts, two for each rank of --cp: TransformerEngine "
+                      "pads them, and here ranks share their pairs evenly",
+                      d.length, parts));
+}
+}  // namespace
+
+namespace {
+/// Rules of a pipeline that change its memory or its time.
+void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
+  const Layout& l = r.layout;
+  if (accumulates_gradients(l) && (ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1))
+    n.push_back(
+        "ZeRO 2 in a pipeline: a rank accumulates its stage's whole gradients and reduces them once per step, as under "
+        "ZeRO 1; the gradient buckets hold them until then");
+  if (r.has(part::step) && validates_after(l.schedule) && ranks(l, Group::pipeline) > 1)
+    n.push_back(fmt::format(
+        "{}: a rank updates when its own gradients are summed, and the norm of all is validated in the next "
+        "step (arXiv:2401.10241, section 4); the time is from step to step",
+        name(l.schedule)));
+}
+}  // namespace
+
+namespace {
+/// What counts towers for images and sounds, and what does not.
+std::string towers_note(const Request& r) {
+  const bool loaded = r.has(part::inference) && r.plan.towers + r.plan.cut_towers > Bytes();
+  return fmt::format("towers for images or sounds hold {} parameters beside the text model, {}; {}",
+                     r.model.towers.total(), human_text(Quantity(r.model.towers.bytes().value), Unit::bytes),
+                     loaded ? "memory of inference counts them, and nothing else here" : "nothing here counts them");
+}
+}  // namespace
+
+namespace {
+/// Groups and runs that nodes do not hold evenly.
+void add_nodes(const Request& r, std::vector<std::string>& n) {
+  const Cluster& c = r.hardware->cluster;
+  const Count node = c.levels.empty() ? 0 : c.levels[0].ranks;
+  const Count all = devices(r.layout), together = ranks(r.layout, Group::tensor);
+  if (node <= 1 || all <= node) return;
+  if (together > node)
+    n.push_back(fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together, node));
+  else if (together > 1 && !is_inside(c, r.layout, Group::tensor))
+    n.push_back(
+        fmt::format("nodes of {} do not hold groups of {} tensor-parallel ranks evenly: some groups lie in two nodes "
+                    "and communicate over the network, and a step waits for them",
+                    node, together));
+  const Count nodes = ceil_div(all, node);
+  if (all % node == 0) return;
+  n.push_back(fmt::format("the {} devices fill nodes of {} one after another, and the last has {}{}", all, node,
+                          all % node,
+                          all % nodes != 0 ? ""
+                                           : fmt::format("; if each of the {0} nodes has {1}, give a hardware file "
+                                                         "whose link joins {1} ('llmcalc show {2}' prints a start)",
+                                                         nodes, all / nodes, r.hardware->name)));
+}
+}  // namespace
+
+std::string weights_text(const Request& r) {
+  const WeightFormats& w = r.plan.weight_precision;
+  const bool own = w == r.model.weights && !r.gave("--weight-precision");
+  return weight_formats_text(w) + (own ? ": the checkpoint's" : "");
+}
+
+std::string tower_place(const Plan& plan) {
+  return plan.cut_towers == Bytes() ? "for images or sounds, whole on every GPU"
+                                    : "for images or sounds, whole on every GPU but for layers, which TP cuts";
+}
+
+namespace {
+/// The note on the rows that a training stack adds to the vocabulary, or an empty text.
+std::string vocabulary_note(const Request& r) {
+  const Count rows = r.model.arch.vocabulary, padded = padded_vocabulary(r.model.arch, r.layout);
+  if (!r.has(part::training) || padded == rows) return "";
+  return fmt::format(
+      "training pads the vocabulary from {} to {} rows, a multiple of {} on each tensor-parallel rank, as "
+      "{} does",
+      rows, padded, r.layout.vocabulary_multiple, r.software ? r.software->name : std::string(usual_software(r)));
+}
+}  // namespace
+
+std::vector<std::string> notes(const Request& r) {
+  std::vector<std::string> n = r.model.caveats;
+  if (r.model.towers != Towers() && r.has(part::training | part::inference)) n.push_back(towers_note(r));
+  const Plan& p = r.plan;
+  if (const Count modules = r.model.arch.mtp.modules;
+      modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))
+    n.push_back(fmt::format("{} for further tokens {} left out; --mtp {} counts {}",
+                            modules == 1 ? "an MTP module" : fmt::format("{} MTP modules", modules),
+                            modules == 1 ? "is" : "are", modules, modules == 1 ? "it" : "them"));
+  if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
+    n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
+                            weight_formats_text(p.weight_precision), training_weights(p).name()));
+  if (std::string note = formats_note(r); !note.empty()) n.push_back(std::move(note));
+  if (!r.weights_given.note.empty()) n.push_back(r.weights_given.note);
+  if (r.has(part::training)) add_lengths(r, n);
+  if (r.has(part::training)) add_pipeline_rules(r, n);
+  if (std::string note = vocabulary_note(r); !note.empty()) n.push_back(std::move(note));
+  if (gathers_matrices(r))
+    n.push_back(
+        "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "
+        "out whole matrices, tensor-parallel ranks repeat each other's");
+  if (std::string note = unknown_keys_note(r.model); !note.empty()) n.push_back(std::move(note));
+  if (r.hardware) {
+    const Cluster& c = r.hardware->cluster;
+    const Count together = ranks(r.layout, Group::tensor);
+    if (std::string note = host_updates_note(r); !note.empty()) n.push_back(std::move(note));
+    if (std::string note = host_memory_note(r, most_on_host(r)); !note.empty()) n.push_back(std::move(note));
+    const Link link = group_link(c, r.layout, Group::tensor);
+    if (together > 1 && link.latency.value == 0)
+      n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
+    add_nodes(r, n);
+  }
+  return n;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,23 @@
+#pragma once
+/// Sections, notes and JSON about a model, its hardware and the conventions of a request.
+
+#include "ask/request/request.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+json::Value model_json(const ModelCard& card);
+json::Value hardware_json(const HardwareCard& card);
+json::Value conventions_json(const Request& r);
+
+Section parameters_section(const ModelCard& card);
+Section kv_cache_section(const Request& r);
+
+/// Things a reader must know, from the model, the hardware and the plan.
+std::vector<std::string> notes(const Request& r);
+/// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and whose they are unless they were asked for.
+std::string weights_text(const Request& r);
+/// On which ranks the bytes of towers lie.
+std::string tower_place(const Plan& plan);
+
+}  // namespace llmcalc

@@ -1,0 +1,362 @@
+#include "report/plan/plan_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ask/answer/interval.hpp"
+#include "ask/answer/process_estimate.hpp"
+#include "ask/request/offload.hpp"
+#include "ask/request/option_values.hpp"
+#include "ask/request/options.hpp"
+#include "calc/run.hpp"
+#include "report/interval.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/plan/planned.hpp"
+#include "report/question.hpp"
+#include "report/render/render.hpp"
+#include "report/train/host_notes.hpp"
+#include "report/train/measured_notes.hpp"
+#include "report/train/process_section.hpp"
+#include "report/train/stages.hpp"
+#include "report/train/training_sections.hpp"
+#include "search/neighbours.hpp"
+#include "search/reverse.hpp"
+#include "text/error.hpp"
+#include "text/format.hpp"
+#include "text/names.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// What runs again, as --recompute says it.
+std::string recompute_text(const Request& r, const Candidate& c) {
+  Plan p = r.plan;
+  recompute_as(p, c);
+  return recomputation_text(p);
+}
+
+/// Why a plan stands where it does.
+std::string reason(const Planned& p, const Planned& best, std::size_t place) {
+  if (place == 0) return "the best of all plans that fit";
+  const double time = p.estimate.estimate.total() / best.estimate.estimate.total() - 1;
+  if (time <= 0) return "as fast as the best, or faster; behind it by the objective";
+  const GrownPart most = most_grown(best.estimate.estimate, p.estimate.estimate);
+  return fmt::format("{:.1f} % slower: {} +{}", 100 * time, part_label(most.part),
+                     human_text(Quantity(most.by.value), Unit::seconds));
+}
+
+json::Value plan_json(const Planned& p, const std::string& why, const std::string& command) {
+  Report r;
+  r.sections = {step_section(p.request, p.estimate), training_memory_section(p.request), process_section(p.request),
+                run_of(p)};
+  const json::Value all = report_json(r);
+  json::Value v{
+      {"layout", layout_json(p.request)},
+      {"inputs", {{"micro_batch", p.request.plan.micro_batch}, {"recompute", recomputation_text(p.request.plan)}}},
+      {"step", all["step"]},
+      {"memory", all["memory"]},
+      {"reasons", {why}},
+      {"command", command}};
+  if (all.contains("run")) v["run"] = all["run"];
+  return v;
+}
+
+Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all, const char* key, const char* title) {
+  Grid g{.key = key,
+         .title = title,
+         .columns = {"plan", "how", "step", "MFU", "peak"},
+         .left = 2,
+         .spare = {"MFU"},
+         .rows = {}};
+  if (has_process_estimate(r)) g.columns.push_back("process");
+  if (space.gpus.size() > 1) g.columns.push_back("GPUs");
+  std::optional<Planned> best;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Planned p = planned(r, space, all[i].candidate);
+    if (!best) best = p;
+    const StepTime& t = p.estimate.estimate;
+    g.rows.push_back({degrees_text(all[i].candidate), run_text(r, all[i].candidate),
+                      human_text(Quantity(t.total().value), Unit::seconds),
+                      human_text(Quantity(model_utilization(p.estimate, t, p.request.plan, p.request.layout,
+                                                            r.hardware->cluster.device)),
+                                 Unit::ratio),
+                      bytes_text(p.estimate.memory.peak)});
+    if (p.process) g.rows.back().push_back(human_text(Quantity(needed(p.process->fullest()).value), Unit::bytes));
+    if (space.gpus.size() > 1) g.rows.back().push_back(fmt::format("{}", all[i].candidate.gpus));
+    g.json.push_back(plan_json(p, reason(p, *best, i), command_of(r, all[i].candidate)));
+  }
+  if (all.empty()) g.columns = {};
+  return g;
+}
+
+std::string grown_text(const GrownTerm& t) {
+  return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)], bytes_text(t.by));
+}
+
+/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB"; of a host "its host lacks 1.2 GiB".
+std::string too_large_text(const Neighbour& n) {
+  const std::string over = bytes_text(n.over);
+  if (n.on_host) return fmt::format("its host lacks {}", over);
+  return n.plan.found.candidate.pp == 1 ? "does not fit by " + over
+                                        : fmt::format("stage {} lacks {}", n.plan.fullest + 1, over);
+}
+
+/// Why a neighbour of the best plan lost.
+std::string why_lost(const Neighbour& n) {
+  switch (n.verdict) {
+    case Verdict::impossible:
+      return "cannot be";
+    case Verdict::too_large:
+      return n.on_host ? too_large_text(n) : fmt::format("{}: {}", too_large_text(n), grown_text(n.term));
+    case Verdict::slower:
+      return fmt::format("{} slower: {} +{}", human_text(Quantity(n.slower.value), Unit::seconds),
+                         part_label(n.part.part), human_text(Quantity(n.part.by.value), Unit::seconds));
+    case Verdict::larger:
+      return fmt::format("needs {} more: {}", bytes_text(n.over), grown_text(n.term));
+    case Verdict::no_worse:
+      return "no worse";
+  }
+  return "";
+}
+
+/// What a neighbour has instead: "tp 8", "recompute full".
+std::string change_text(const Request& r, const Neighbour& n) {
+  const Candidate& c = n.plan.found.candidate;
+  switch (n.change) {
+    case PlanChange::tp:
+      return fmt::format("tp {}", c.tp);
+    case PlanChange::sp:
+      return c.sp ? "sp" : "no sp";
+    case PlanChange::cp:
+      return fmt::format("cp {}", c.cp);
+    case PlanChange::ep:
+      return fmt::format("ep {}", c.ep);
+    case PlanChange::pp:
+      return fmt::format("pp {}", c.pp);
+    case PlanChange::chunks:
+      return fmt::format("{} chunks", c.chunks);
+    case PlanChange::micro_batch:
+      return fmt::format("micro-batch {}", c.micro_batch);
+    case PlanChange::recompute:
+      return "recompute " + recompute_text(r, c);
+    case PlanChange::zero:
+      return fmt::format("ZeRO {}", static_cast<int>(c.zero));
+    case PlanChange::schedule:
+      return std::string(name(c.schedule));
+  }
+  return "";
+}
+
+Grid neighbours_grid(const Request& r, const Space& space, const Candidate& best) {
+  Grid g{
+      .key = "neighbours", .title = "the best plan but for", .columns = {"change", "why not"}, .left = 2, .rows = {}};
+  for (Neighbour n : neighbours(space, best)) {
+    for (Seconds* t : {&n.slower, &n.part.by, &n.plan.found.step}) *t = rescale(r.run.measured_scale) * *t;
+    if (n.verdict == Verdict::impossible) continue;
+    const Candidate& c = n.plan.found.candidate;
+    const std::string why = why_lost(n);
+    g.rows.push_back({change_text(r, n), why});
+    json::Value row{{"change", std::string(change_names[static_cast<std::size_t>(n.change)])},
+                    {"layout", layout_json(request_of(r, space, c))},
+                    {"inputs", {{"micro_batch", c.micro_batch}, {"recompute", recompute_text(r, c)}}},
+                    {"reasons", {why}},
+                    {"command", command_of(r, c)}};
+    row["step"] = {{"time_s", n.plan.found.step.value}};
+    row["memory"] = {{"peak_bytes", n.plan.found.peak.value}};
+    g.json.push_back(std::move(row));
+  }
+  return g;
+}
+
+Grid searched_grid(const Space& space, const SearchResult& found) {
+  Grid g{.key = "searched", .title = "", .columns = {}, .rows = {}};
+  g.json = json::Value::object();
+  g.json["candidates"] = found.counts.candidates;
+  g.json["fit"] = found.counts.fit;
+  g.json["too_large"] = found.counts.too_large;
+  g.json["impossible"] = found.counts.impossible;
+  g.json["stopped"] = found.stopped;
+  g.json["not_searched"] = json::Value::array();
+  for (const std::string_view s : not_searched(space)) g.json["not_searched"].push_back(std::string(s));
+  return g;
+}
+
+/// The share of the memory within which tensors leave room for what the best plan's process has beside them.
+void note_room(Report& report, const Planned& p) {
+  if (process_fits(p)) return;
+  const Bytes beside = needed(p.process->fullest()) - p.estimate.memory.peak;
+  const double room = 1 - real(beside.value) / real(p.request.hardware->cluster.device.memory.value);
+  const double percent = std::floor(100 * std::max(0.01, room));
+  report.notes.push_back(
+      fmt::format("plans are searched by their tensors, and the best one's process needs more than there is: "
+                  "--memory-utilization {:g} searches those that leave it room",
+                  percent / 100));
+}
+
+/// " of 80.00 GiB: no", where the process needs more.
+std::string of_memory(const Planned& p) {
+  if (process_fits(p)) return "";
+  const Count memory = p.request.hardware->cluster.device.memory.value;
+  return fmt::format(" of {}: no,", human_text(Quantity(memory), Unit::bytes));
+}
+
+/// " (4.9 to 7.6 s)"
+std::string step_interval(const Planned& p) {
+  const auto interval = interval_of(p.request, p.estimate);
+  if (!interval) return "";
+  return fmt::format(" ({})", interval_text(*interval, p.estimate.estimate.total().value, Unit::seconds));
+}
+
+void add_verdict(Report& report, const Request& r, const Space& space, const SearchResult& found) {
+  if (found.best.empty()) {
+    report.verdict = {{"best", "none: " + nothing_fits(found), true}};
+    return;
+  }
+  const Found& f = found.best[0];
+  const Planned p = planned(r, space, f.candidate);
+  const StepTime& t = p.estimate.estimate;
+  report.verdict = {
+      {"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},
+      {p.estimate.estimated ? "time" : "at best",
+       fmt::format("{} per step{}, {} MFU, {}", human_text(Quantity(t.total().value), Unit::seconds), step_interval(p),
+                   human_text(Quantity(model_utilization(p.estimate, t, p.request.plan, p.request.layout,
+                                                         r.hardware->cluster.device)),
+                              Unit::ratio),
+                   human_text(Quantity(tokens_per_second(p.estimate, t)), Unit::tokens_per_second))},
+      {"fits", fmt::format("{} of {} per GPU", bytes_text(f.peak), bytes_text(r.hardware->cluster.device.memory))}};
+  if (p.process)
+    report.verdict.push_back({"process",
+                              fmt::format("{}{} under {}", process_text(*p.process), of_memory(p), p.process->software),
+                              !process_fits(p)});
+  if (const Bytes host = p.estimate.host; host != Bytes())
+    report.verdict.push_back(
+        {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request.plan.offload))});
+  if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
+  report.verdict.push_back({"type", command_of(r, f.candidate)});
+  note_room(report, p);
+  if (r.run.measured_scale != 1) note_beyond_device(p.request, tokens_per_second(p.estimate, t), report);
+  for (const std::string& note : {host_updates_note(p.request), host_memory_note(p.request, p.estimate.host)})
+    if (!note.empty()) report.notes.push_back(note);
+}
+
+/// What stands behind the estimate of the best plan.
+void add_estimate(Report& report, const Planned& p) {
+  if (!p.request.software) return;
+  Request r = p.request;
+  r.run.measured_tokens_per_s.reset();  // of another plan
+  report.sections.push_back(estimate_section(r, p.estimate));
+  note_wider_training(r, report);
+}
+
+/// The run of the best plan, which the verdict tells.
+Grid run_grid(const Request& r, const Space& space, const Found& best) {
+  Report run;
+  run.sections = {run_of(planned(r, space, best.candidate))};
+  return {.key = "run", .title = "", .columns = {}, .rows = {}, .json = report_json(run)["run"]};
+}
+
+}  // namespace
+
+std::string degrees_text(const Candidate& c) {
+  std::string s;
+  const auto add = [&](const std::string& part) { s += (s.empty() ? "" : ", ") + part; };
+  if (c.tp > 1) add(fmt::format("tp {}{}", c.tp, c.sp ? " sp" : ""));
+  if (c.cp > 1) add(fmt::format("cp {}", c.cp));
+  if (c.ep > 1) add(fmt::format("ep {}", c.ep));
+  if (c.pp > 1) add(c.chunks > 1 ? fmt::format("pp {} x {}", c.pp, c.chunks) : fmt::format("pp {}", c.pp));
+  if (c.dp > 1) add(fmt::format("dp {}", c.dp));
+  if (c.zero != Zero::none) add(fmt::format("ZeRO {}", static_cast<int>(c.zero)));
+  return s.empty() ? "one GPU" : s;
+}
+
+std::string run_text(const Request& r, const Candidate& c) {
+  std::string s = fmt::format("micro-batch {}", c.micro_batch);
+  if (c.pp > 1) s += fmt::format(", {}", name(c.schedule));
+  if (c.recompute != Recompute::none) s += fmt::format(", recompute {}", recompute_text(r, c));
+  return s;
+}
+
+Request request_of(const Request& r, const Space& space, const Candidate& c) {
+  Request one = r;
+  one.plan = plan_of(space, c);
+  one.layout = layout_of(space, c);
+  one.searches_layouts = false;
+  return one;
+}
+
+std::string command_of(const Request& r, const Candidate& c) {
+  std::string s = fmt::format("llmcalc train {} --hardware {} --gpus {}", shell_word(r.model.word),
+                              shell_word(r.hardware->word), c.gpus);
+  const auto add = [&](const char* flag, Count n) {
+    if (n > 1) s += fmt::format(" {} {}", flag, n);
+  };
+  add("--tp", c.tp);
+  if (c.sp && c.tp > 1) s += " --sp";
+  add("--cp", c.cp);
+  add("--ep", c.ep);
+  if (c.etp > 0 && c.etp != c.tp) s += fmt::format(" --etp {}", c.etp);
+  add("--pp", c.pp);
+  if (c.pp > 1 && fixed_chunks(c.schedule) == 0) s += fmt::format(" --chunks {}", c.chunks);
+  if (c.pp > 1 && c.schedule != Schedule::one_f_one_b && c.schedule != Schedule::interleaved)
+    s += fmt::format(" --schedule {}", name(c.schedule));
+  if (c.zero != Zero::none) s += fmt::format(" --zero {}", static_cast<int>(c.zero));
+  add("--micro-batch", c.micro_batch);
+  if (c.recompute != Recompute::none) s += " --recompute " + recompute_text(r, c);
+  s += fmt::format(" --global-batch {}", r.plan.global_batch);
+  if (r.run.tokens) s += " --tokens " + count_text(*r.run.tokens);
+  if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + shell_word(r.software->word);
+  // Without context ranks their method changes nothing.
+  return s + given_text(r, {"--tokens",      c.cp == 1 ? "--cp-method" : "--tokens",
+                            "--tp",          "--sp",
+                            "--cp",          "--ep",
+                            "--etp",         "--pp",
+                            "--chunks",      "--schedule",
+                            "--zero",        "--fsdp",
+                            "--micro-batch", "--recompute",
+                            "--gpus",        "--hardware",
+                            "--dp",          "--json",
+                            "--markdown",    "--global-batch",
+                            "--exact",       "--price",
+                            "--watts",       "--measured-tokens-per-s"});
+}
+
+std::string nothing_fits(const SearchResult& found) {
+  return found.stopped ? "stopped before a plan was found" : "no plan fits";
+}
+
+Report plan_report(const Request& r, const Space& space, const SearchResult& found, bool pareto) {
+  Report report;
+  report.command = "plan";
+  report.title = fmt::format("{} on {}", title(r.model), devices(r, *r.gpus));
+  report.model = model_json(r.model);
+  report.hardware = hardware_json(*r.hardware);
+  report.inputs = inputs_json(r);
+  report.inputs["gpus"] = *r.gpus;
+  add_verdict(report, r, space, found);
+  report.grids.push_back(plans_grid(r, space, found.best, "plans", ""));
+  if (!found.best.empty()) {
+    report.grids.push_back(neighbours_grid(r, space, found.best[0].candidate));
+    add_estimate(report, planned(r, space, found.best[0].candidate));
+  }
+  if (!found.best.empty() && r.run.tokens) report.grids.push_back(run_grid(r, space, found.best[0]));
+  if (pareto) report.grids.push_back(plans_grid(r, space, found.front, "front", "less memory for more time"));
+  report.grids.push_back(searched_grid(space, found));
+  report.notes.push_back(fmt::format(
+      "{} plans: {} fit, {} do not, {} cannot be{}", grouped_digits(fmt::format("{}", found.counts.candidates)),
+      grouped_digits(fmt::format("{}", found.counts.fit)), grouped_digits(fmt::format("{}", found.counts.too_large)),
+      grouped_digits(fmt::format("{}", found.counts.impossible)), found.stopped ? "; stopped before the end" : ""));
+  report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched(space), "; ")));
+  if (!r.gave("--global-batch"))
+    report.notes.push_back(fmt::format("--global-batch {}, {}; give your own", r.plan.global_batch,
+                                       r.plan.global_batch == *r.gpus
+                                           ? "a sequence per GPU"
+                                           : "a sequence per GPU of the most that may be, whatever their number"));
+  return report;
+}
+
+}  // namespace llmcalc

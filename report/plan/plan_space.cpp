@@ -1,0 +1,192 @@
+#include "report/plan/plan_space.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ask/request/check/check.hpp"
+#include "ask/request/prices.hpp"
+#include "ask/request/request.hpp"
+#include "report/plan/plan_report.hpp"
+#include "report/question.hpp"
+#include "report/train/run_section.hpp"
+#include "search/numbers.hpp"
+#include "text/counted.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Options of training that change nothing in a search.
+void refuse_unsearched(const Request& r) {
+  constexpr std::array ignored{"--dp",      "--stage-layers",         "--stages", "--mfu",         "--days", "--mtbf",
+                               "--restart", "--checkpoint-bandwidth", "--pue",    "--require-fit", "--co2"};
+  for (const char* option : ignored)
+    if (r.gave(option))
+      throw InputError(
+          fmt::format("{} changes nothing in a search; leave it out, and give it to 'llmcalc train' with a "
+                      "plan that was found",
+                      option));
+}
+
+/// Schedules that a search does not try.
+void refuse_schedule(const Request& r) {
+  const Schedule s = r.layout.schedule;
+  if (!r.gave("--schedule") || std::ranges::find(searched_schedules, s) != searched_schedules.end()) return;
+  std::vector<std::string_view> tried;
+  for (const Schedule one : searched_schedules) tried.push_back(name(one));
+  throw InputError(fmt::format("--schedule {} is not searched; give {}, or give 'llmcalc train' a layout with it",
+                               name(s), one_of(fmt::format("{}", fmt::join(tried, "|")))));
+}
+
+/// Everything about the request that no layout changes: lengths, formats, weights, a batch of whole micro-batches.
+void check_besides_layout(const Request& r) {
+  Request one = r;
+  one.layout = Layout{.collectives = r.layout.collectives};
+  one.layout.zero = r.layout.zero;
+  check(one, part::training | part::time);
+}
+
+}  // namespace
+
+Space space_of(const Request& r, Objective objective, std::size_t best) {
+  if (!r.gpus) throw InputError("'llmcalc plan train' needs --gpus N, the GPUs to plan for");
+  refuse_unsearched(r);
+  refuse_schedule(r);
+  check_besides_layout(r);
+  Space s;
+  s.arch = r.model.arch;
+  s.plan = r.plan;
+  s.layout = r.layout;
+  s.cluster = r.hardware->cluster;
+  s.gpus = {*r.gpus};
+  s.objective = objective;
+  s.price_per_hour = price_of(r).value_or(1);
+  s.watts = r.run.watts.value_or(r.hardware->watts > 0 ? r.hardware->watts : 1);
+  s.best = best;
+  const auto fix = [&](std::string_view option, Count& to, Count value) {
+    if (r.gave(option)) to = value;
+  };
+  fix("--tp", s.fixed.tp, r.layout.tp);
+  fix("--cp", s.fixed.cp, r.layout.cp);
+  fix("--ep", s.fixed.ep, r.layout.ep);
+  fix("--etp", s.fixed.etp, r.layout.etp);
+  fix("--pp", s.fixed.pp, r.layout.pp);
+  fix("--chunks", s.fixed.chunks, r.layout.chunks);
+  fix("--micro-batch", s.fixed.micro_batch, r.plan.micro_batch);
+  if (r.gave("--sp")) s.fixed.sp = r.layout.sp;
+  if (r.gave("--recompute"))
+    s.fixed.recompute = r.plan.recompute;
+  else
+    s.blocks = powers_up_to(r.model.arch.layers / 2);
+  if (r.gave("--zero") || r.gave("--fsdp")) s.fixed.zero = r.layout.zero;
+  if (r.gave("--schedule")) s.fixed.schedule = r.layout.schedule;
+  return s;
+}
+
+namespace {
+
+/// A degree that can be given, and where the space has it.
+struct Degree {
+  std::string_view option;
+  Count Fixed::*fixed;
+};
+constexpr std::array all_degrees{Degree{"--tp", &Fixed::tp},         Degree{"--cp", &Fixed::cp},
+                                 Degree{"--ep", &Fixed::ep},         Degree{"--pp", &Fixed::pp},
+                                 Degree{"--chunks", &Fixed::chunks}, Degree{"--micro-batch", &Fixed::micro_batch}};
+
+/// What stands in the way of the degrees that are given, all others being 1.
+std::string obstacle_text(const Request& r, Count gpus) {
+  Request one = r;
+  const Count replica = replica_devices(r.layout);
+  one.layout.dp = gpus % replica == 0 ? gpus / replica : 1;
+  try {
+    check(one, part::training | part::time);
+  } catch (const InputError& e) {
+    const std::string_view said = e.what();
+    return std::string(said.substr(0, said.find(';')));
+  }
+  if (gpus % replica != 0)
+    return fmt::format("the {} GPUs that hold the model once (--tp x --cp x --pp) do not divide {}", replica, gpus);
+  return "no layout goes with all that is given";
+}
+
+/// Values of a degree with which some plan can be, all else being as it is given: "--tp 1, 2 or 4".
+std::string possible_values(const Space& space, const Degree& d) {
+  std::vector<Count> values;
+  Space one = space;
+  const Count most = d.fixed == &Fixed::micro_batch ? space.plan.global_batch
+                     : d.fixed == &Fixed::ep        ? space.arch.moe.experts
+                     : d.fixed == &Fixed::chunks    ? static_cast<Count>(most_chunks)
+                                                    : space.gpus.back();
+  for (const Count n : d.fixed == &Fixed::chunks ? numbers_up_to(most) : divisors(most)) {
+    one.fixed.*d.fixed = n;
+    if (values.size() < 12 && any_possible(one)) values.push_back(n);
+  }
+  return values.empty() ? "" : fmt::format("{} {}", d.option, one_of(fmt::format("{}", fmt::join(values, "|"))));
+}
+
+/// An option without which some plan can be.
+std::string possible_without(const Request& r, const Space& space) {
+  const auto without = [&](std::string_view option, const auto& release) {
+    Space one = space;
+    release(one.fixed);
+    return r.gave(option) && any_possible(one) ? std::string(option) : "";
+  };
+  for (const std::string& option :
+       {without("--sp", [](Fixed& f) { f.sp.reset(); }), without("--etp", [](Fixed& f) { f.etp = 0; }),
+        without("--schedule", [](Fixed& f) { f.schedule.reset(); }),
+        without("--zero", [](Fixed& f) { f.zero.reset(); }), without("--fsdp", [](Fixed& f) { f.zero.reset(); })})
+    if (!option.empty()) return option;
+  return "";
+}
+
+/// The most GPUs below those of a space on which some plan can be; 0: none of the next hundred.
+Count possible_number(const Space& space) {
+  Space one = space;
+  for (Count n = space.gpus.back() - 1; n > 0 && n + 100 > space.gpus.back(); --n) {
+    one.gpus = {n};
+    if (any_possible(one)) return n;
+  }
+  return 0;
+}
+
+/// Shards over a part of the ranks need ranks that they divide.
+void require_shards(const Request& r, const Space& space) {
+  if (!r.gave("--hsdp") || any_possible(space)) return;
+  std::vector<Count> values;
+  for (const Count n : divisors(space.gpus.back())) {
+    Space other = space;
+    other.layout.hsdp = n;
+    if (n > 1 && any_possible(other)) values.push_back(n);
+  }
+  const std::string numbers = one_of(fmt::format("{}", fmt::join(values, "|")));
+  throw InputError(fmt::format("--hsdp {}: no plan on {} shards states over {} ranks; {}", r.layout.hsdp,
+                               counted(space.gpus.back(), "GPU"), r.layout.hsdp,
+                               values.empty() ? "leave it out" : "give " + numbers));
+}
+
+}  // namespace
+
+void require_possible(const Request& r, const Space& space) {
+  require_shards(r, space);
+  if (any_possible(space)) return;
+  const Count gpus = space.gpus.back();
+  const std::string why = obstacle_text(r, gpus);
+  for (const Degree& d : all_degrees)
+    if (r.gave(d.option))
+      if (const std::string values = possible_values(space, d); !values.empty())
+        throw InputError(fmt::format("{}; on {} give {}", why, counted(gpus, "GPU"), values));
+  if (const std::string option = possible_without(r, space); !option.empty())
+    throw InputError(fmt::format("{}; leave {} out", why, option));
+  const bool lacks_link = why.find("states no link") != std::string::npos;
+  const std::string file = lacks_link ? ", or a hardware file that states one" : "";
+  if (const Count n = possible_number(space); n > 0)
+    throw InputError(fmt::format("{}; give --gpus {}{}", why, n, file));
+  throw InputError(fmt::format("{}; no layout of {} can be: give other numbers", why, counted(gpus, "GPU")));
+}
+
+}  // namespace llmcalc

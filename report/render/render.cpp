@@ -1,0 +1,204 @@
+#include "report/render/render.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "report/render/markdown_text.hpp"
+#include "report/render/text.hpp"
+#include "report/report.hpp"
+#include "text/format.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Puts value at a dotted key.
+void put(json::Value& object, std::string_view key, json::Value value) {
+  const std::size_t dot = key.find('.');
+  if (dot == std::string_view::npos) {
+    object[std::string(key)] = std::move(value);
+    return;
+  }
+  put(object[std::string(key.substr(0, dot))], key.substr(dot + 1), std::move(value));
+}
+
+/// A row's cells: label, the exact number where it is asked for, what people read, the note.
+std::vector<std::string> cells(const Row& row, bool exact) {
+  std::vector<std::string> all{row.label, human_text(row.value, row.unit), row.note};
+  if (exact) all.insert(all.begin() + 1, exact_beside(row));
+  return all;
+}
+
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) {
+    std::string c = markdown_text(cell);
+    for (std::size_t at = 0; (at = c.find('|', at)) != std::string::npos; at += 2) c.insert(at, "\\");
+    line += " " + c + " |";
+  }
+  return line + "\n";
+}
+
+std::string section_markdown(const Section& s, bool exact) {
+  std::string body;
+  for (const Row& row : s.rows)
+    if (!row.label.empty()) body += markdown_row(cells(row, exact));
+  if (body.empty()) return "";
+  return fmt::format("## {}\n\n| quantity |{} | note |\n|---|{}---:|---|\n{}\n", s.title, exact ? " exact | " : "",
+                     exact ? "---:|" : "", body);
+}
+
+std::string grid_markdown(const Grid& g) {
+  std::string out = (g.title.empty() ? "" : "## " + g.title + "\n\n") + markdown_row(g.columns) + "|---|";
+  for (std::size_t i = 1; i < g.columns.size(); ++i) out += i < g.left ? "---|" : "---:|";
+  out += "\n";
+  for (const auto& row : g.rows) out += markdown_row(row);
+  return out + "\n";
+}
+
+std::string markdown(const Report& r, bool exact) {
+  std::string out = r.title.empty() ? "" : "# " + markdown_text(r.title) + "\n\n";
+  for (const Finding& f : r.verdict)
+    out +=
+        f.label.empty() ? markdown_text(f.text) + "\n" : fmt::format("- **{}** {}\n", f.label, markdown_text(f.text));
+  if (!r.verdict.empty()) out += "\n";
+  for (const Section& s : r.sections) out += section_markdown(s, exact);
+  for (const Grid& g : r.grids)
+    if (!g.columns.empty()) out += grid_markdown(g.shown(exact));
+  for (const std::string& n : r.notes) out += "- " + markdown_text(n) + "\n";
+  return out;
+}
+
+void make_printable(std::vector<std::string>& all) {
+  for (std::string& s : all) s = printable(s);
+}
+
+void make_printable(Section& s) {
+  for (Row& row : s.rows) {
+    row.label = printable(row.label), row.note = printable(row.note);
+    if (std::string* text = std::get_if<std::string>(&row.value)) *text = printable(*text);
+  }
+}
+
+void make_printable(Grid& g) {
+  make_printable(g.columns);
+  make_printable(g.spare);
+  for (std::vector<std::string>& row : g.rows) make_printable(row);
+}
+
+/// The part of a report that text and Markdown show. Files' texts are printable where they are read; names of files
+/// and arguments, which are compared with others byte by byte, become so here.
+Report as_printed(const Report& r) {
+  Report p;
+  p.title = printable(r.title);
+  p.verdict = r.verdict, p.sections = r.sections, p.notes = r.notes;
+  for (const Grid& g : r.grids)
+    p.grids.push_back({g.key, g.title, g.columns, g.left, g.exact, g.spare, g.rows, json::Value()});
+  for (Finding& f : p.verdict) f.label = printable(f.label), f.text = printable(f.text);
+  for (Section& s : p.sections) make_printable(s);
+  for (Grid& g : p.grids) make_printable(g);
+  make_printable(p.notes);
+  return p;
+}
+
+/// A count past 2^64 in JSON: a binary value, the bytes of the number. No text of JSON has binary values, so that what
+/// a file says cannot be one.
+json::Value wide_json(Wide value) {
+  const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof(Wide)>>(value);
+  return json::Value::binary({bytes.begin(), bytes.end()});
+}
+
+Wide wide_in(const json::Value& value) {
+  Wide number = 0;
+  const auto& bytes = value.get_binary();
+  std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
+  return number;
+}
+
+std::string scalar_json(const json::Value& v) {
+  return v.is_binary() ? digits(wide_in(v)) : v.dump(-1, ' ', false, json::Value::error_handler_t::replace);
+}
+
+/// Appends the text of a value that stands at this indentation.
+void append_json(const json::Value& v, std::size_t indent, std::string& out) {
+  if (!v.is_structured() || v.empty()) {
+    out += scalar_json(v);
+    return;
+  }
+  const std::string line = "\n" + std::string(indent + 2, ' ');
+  out += v.is_object() ? "{" : "[";
+  bool first = true;
+  for (const auto& [key, part] : v.items()) {
+    out += (std::exchange(first, false) ? "" : ",") + line;
+    if (v.is_object()) out += scalar_json(key) + ": ";
+    append_json(part, indent + 2, out);
+  }
+  out += "\n" + std::string(indent, ' ') + (v.is_object() ? "}" : "]");
+}
+
+}  // namespace
+
+json::Value value_json(const Quantity& q) {
+  if (const Count* c = std::get_if<Count>(&q)) return *c;
+  if (const bool* b = std::get_if<bool>(&q)) return *b;
+  if (const double* d = std::get_if<double>(&q)) return *d;
+  if (const std::string* s = std::get_if<std::string>(&q)) return *s;
+  const Wide v = std::get<Flops>(q).value;
+  return v <= ~std::uint64_t{0} ? json::Value(static_cast<std::uint64_t>(v)) : wide_json(v);
+}
+
+std::optional<double> number_of(const json::Value& value) {
+  if (value.is_number()) return value.get<double>();
+  return value.is_binary() ? std::optional(static_cast<double>(wide_in(value))) : std::nullopt;
+}
+
+std::string dump(const json::Value& value) {
+  std::string text;
+  append_json(value, 0, text);
+  return text + "\n";
+}
+
+std::string markdown_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '<' ? "&lt;" : std::string(1, c);
+  return out;
+}
+
+json::Value report_json(const Report& r) {
+  json::Value v;
+  v["llmcalc"] = {{"version", LLMCALC_VERSION}, {"schema", report_schema}};
+  v["command"] = r.command;
+  for (const auto& [key, part] :
+       {std::pair{"model", &r.model}, std::pair{"hardware", &r.hardware}, std::pair{"inputs", &r.inputs},
+        std::pair{"conventions", &r.conventions}, std::pair{"layout", &r.layout}})
+    if (!part->is_null()) v[key] = *part;
+  for (const Section& s : r.sections) {
+    if (s.key.empty()) continue;
+    for (const Row& row : s.rows)
+      if (!row.key.empty()) put(v, s.key + "." + row.key, value_json(row.value));
+  }
+  for (const Grid& g : r.grids)
+    if (!g.key.empty()) v[g.key] = g.json;
+  if (!r.notes.empty()) v["notes"] = r.notes;
+  for (const Finding& f : r.verdict) v["verdict"].push_back(f.label.empty() ? f.text : f.label + ": " + f.text);
+  return v;
+}
+
+std::string render(const Report& r, const Screen& screen) {
+  switch (screen.style) {
+    case Style::text:
+      return render_text(as_printed(r), screen);
+    case Style::markdown:
+      return markdown(as_printed(r), screen.exact);
+    case Style::json:
+      return dump(report_json(r));
+  }
+  return {};
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,103 @@
+#include "report/serve/serving_refusal.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <utility>
+
+#include "ask/answer/serving/engine.hpp"
+#include "ask/answer/serving/serving.hpp"
+#include "ask/request/check/check.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
+#include "ask/request/settle.hpp"
+#include "report/question.hpp"
+#include "report/report.hpp"
+#include "report/serve/serving_report.hpp"
+#include "report/serve/serving_sections.hpp"
+#include "text/error.hpp"
+#include "text/format.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// One option that would make room; `family`: of models whose checkpoints come in that format.
+struct EngineChange {
+  std::string_view flag, value, family = {};
+};
+constexpr std::array engine_changes{EngineChange{"--tp", "2"},
+                                    EngineChange{"--tp", "4"},
+                                    EngineChange{"--tp", "8"},
+                                    EngineChange{"--tp", "16"},
+                                    EngineChange{"--pp", "2"},
+                                    EngineChange{"--pp", "4"},
+                                    EngineChange{"--pp", "8"},
+                                    EngineChange{"--offload", "weights:0.5"},
+                                    EngineChange{"--weight-precision", "experts=mxfp4", "gpt-oss"},
+                                    EngineChange{"--weight-precision", "fp8"},
+                                    EngineChange{"--weight-precision", "awq"},
+                                    EngineChange{"--kv-precision", "fp8"},
+                                    EngineChange{"--max-seqs", "64"},
+                                    EngineChange{"--memory-utilization", "0.95"}};
+
+/// Whether the engine has room with that option instead.
+bool has_room_with(const Request& r, const EngineChange& change) {
+  try {
+    Request one = r;
+    give(one, *find_option(change.flag), change.value);
+    settle(one);
+    check(one);
+    return holds_a_request(one, serving_engine(one));
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// The first value of each option that makes room by itself: "--tp 2".
+std::vector<std::string> what_helps(const Request& r) {
+  std::vector<std::string> all;
+  std::string_view last;
+  for (const EngineChange& change : engine_changes) {
+    if (change.flag == last || !r.model.name.starts_with(change.family) || !has_room_with(r, change)) continue;
+    last = change.flag;
+    all.push_back(fmt::format("{} {}", change.flag, change.value));
+  }
+  return all;
+}
+
+std::string bytes_of(Bytes b) { return bytes_text(b); }
+
+std::string why_no_room(const Request& r, const ServingEngine& e) {
+  const EngineMemory& m = e.memory;
+  if (m.kv_cache <= Bytes())
+    return fmt::format(
+        "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
+        bytes_of(m.weights + m.towers + m.padding + m.draft + m.adapters),
+        bytes_of(m.activations + m.libraries + m.graphs), bytes_of(m.granted));
+  if (m.token_cache == Bytes())
+    return fmt::format("no: the cache, {}, is smaller than the state of a sequence, {}", bytes_of(m.kv_cache),
+                       bytes_of(m.state));
+  return fmt::format("no: the KV cache, {}, holds {} tokens, and a request has {}", bytes_of(m.kv_cache), e.longest,
+                     usual_tokens(r));
+}
+
+}  // namespace
+
+std::vector<Finding> no_room_findings(const Request& r, const ServingEngine& e) {
+  const std::vector<std::string> helps = what_helps(r);
+  return {{"fits", why_no_room(r, e), true},
+          {"helps", helps.empty() ? "no single option; several together, or another device"
+                                  : fmt::format("{}: {} makes a request fit", fmt::join(helps, "; "),
+                                                helps.size() == 1 ? "it" : "each of them")}};
+}
+
+Report refused_serving_report(const Request& r, const ServingEngine& e) {
+  Report report = serving_head(r);
+  report.verdict = no_room_findings(r, e);
+  report.sections = {engine_memory_section(r, e)};
+  return report;
+}
+
+}  // namespace llmcalc

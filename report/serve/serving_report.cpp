@@ -1,0 +1,283 @@
+#include "report/serve/serving_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "ask/answer/interval.hpp"
+#include "ask/answer/serving/capacity.hpp"
+#include "ask/answer/serving/kept_load.hpp"
+#include "ask/answer/serving/offer.hpp"
+#include "ask/answer/serving/plan.hpp"
+#include "ask/answer/serving/run.hpp"
+#include "ask/request/narrowed.hpp"
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
+#include "ask/request/serving_inputs.hpp"
+#include "report/infer/inference_sections.hpp"
+#include "report/interval.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/question.hpp"
+#include "ask/answer/serving/prices.hpp"
+#include "report/serve/serving_sections.hpp"
+#include "ask/answer/serving/steady.hpp"
+#include "report/train/stages.hpp"
+#include "text/counted.hpp"
+#include "text/format.hpp"
+#include "ask/answer/serving/engine.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::string time_of(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
+/// Three digits, and all of a large number.
+std::string short_rate(double v) {
+  return v < 100 ? fmt::format("{:.3g}", v) : grouped_digits(fmt::format("{:.0f}", v));
+}
+std::string per_second(double requests) { return fmt::format("{} requests/s", short_rate(requests)); }
+
+// ---- Tables
+
+/// Times of requests; JSON has them in its section.
+Grid times_grid(const Served& s) {
+  Grid g{.key = "",
+         .title = "times of requests",
+         .columns = {"", "mean", "P50", "P90", "P95", "P99", "P99.9"},
+         .rows = {}};
+  const auto add = [&](const char* name, const Spread& t) {
+    g.rows.push_back(
+        {name, time_of(t.mean), time_of(t.p50), time_of(t.p90), time_of(t.p95), time_of(t.p99), time_of(t.p999)});
+  };
+  add("first token (TTFT)", s.first_token);
+  if (s.continued > 0) {
+    add("per token (TPOT)", s.per_token);
+    add("next token (ITL)", s.gap);
+  }
+  add("last token", s.latency);
+  return g;
+}
+
+/// Neighbouring samples as one.
+Sample merged(std::span<const Sample> some) {
+  Sample all{.start = some.front().start};
+  for (const Sample& s : some) {
+    all.length += s.length;
+    for (double Sample::*of : {&Sample::in_progress, &Sample::waiting, &Sample::blocks_used, &Sample::busy})
+      all.*of += s.*of * s.length.value;
+    all.prompt_tokens += s.prompt_tokens;
+    all.tokens += s.tokens;
+  }
+  for (double Sample::*of : {&Sample::in_progress, &Sample::waiting, &Sample::blocks_used, &Sample::busy})
+    all.*of /= all.length.value;
+  return all;
+}
+
+/// The run in a few stretches of time; JSON has all samples.
+Grid timeline_grid(const Request& r, const ServingEngine& e, const ServingRun& run) {
+  constexpr std::size_t shown = 8;
+  Grid g{.key = "timeline",
+         .title = "over time",
+         .columns = {"from", "in progress", "waiting", "KV cache", "tokens/s"},
+         .rows = {}};
+  const std::vector<Sample> all = run.run.timeline.samples();
+  const double blocks = all_blocks(r, e);
+  for (const Sample& s : all)
+    g.json.push_back({{"start_s", s.start.value},
+                      {"length_s", s.length.value},
+                      {"in_progress", s.in_progress},
+                      {"waiting", s.waiting},
+                      {"kv_occupancy", s.blocks_used / blocks},
+                      {"busy", s.busy},
+                      {"prompt_tokens", s.prompt_tokens},
+                      {"tokens", s.tokens}});
+  const std::size_t each = std::max<std::size_t>(1, (all.size() + shown - 1) / shown);
+  for (std::size_t i = 0; i < all.size(); i += each) {
+    const Sample s = merged(std::span(all).subspan(i, std::min(each, all.size() - i)));
+    g.rows.push_back({time_of(s.start), fmt::format("{:.1f}", s.in_progress), fmt::format("{:.1f}", s.waiting),
+                      human_text(s.blocks_used / blocks, Unit::ratio),
+                      fmt::format("{:.0f}", s.tokens / s.length.value)});
+  }
+  return g;
+}
+
+// ---- Verdict
+
+void add_slo_finding(Report& report, const Request& r, const Served& s) {
+  const ServingInputs& v = r.serving;
+  if (!v.slo_first_token && !v.slo_per_token) return;
+  const bool kept = 100 * s.met >= v.percentile;
+  report.verdict.push_back({"SLO",
+                            fmt::format("{}: {:.4g} % of requests have the {}; {:g} % are asked for",
+                                        kept ? "kept" : "missed", 100 * s.met, slo_text(r), v.percentile),
+                            !kept});
+}
+
+/// What could be had instead: the most load of which enough requests keep the limits; or how fast a request alone is,
+/// where that does not.
+void add_possible(Report& report, const Request& r, const ServingEngine& e, const Served& s, double capacity) {
+  const ServingInputs& v = r.serving;
+  const bool tried = (v.rate || v.users) && (v.slo_first_token || v.slo_per_token);
+  if (!tried || keeps_slo(r, s)) return;
+  const std::string slow = too_slow(r, served_alone(r, e));
+  const double most = slow.empty() ? most_kept_load(r, e, capacity) : 0;
+  if (most > 0)
+    report.verdict.push_back(
+        {"instead", fmt::format("{} keep it", v.users ? counted(static_cast<Count>(most), "user") : per_second(most))});
+  else
+    report.verdict.push_back({"because", slow.empty() ? "no load keeps it, down to 1/256 of this one" : slow});
+}
+
+/// What is answered with a queue, at least: less than the capacity where a queue costs something.
+double beyond_capacity(const ServingCapacity& c) {
+  return c.depends_on_queue() ? std::min(c.overloaded, c.rate()) : c.rate();
+}
+
+/// A rate beyond the capacity is an overload where the run shows it.
+void add_load_finding(Report& report, const Request& r, const ServingRun& run, const Served& s,
+                      const ServingCapacity& measured) {
+  const double capacity = measured.rate();
+  if (!r.serving.rate) {
+    report.verdict.push_back({"capacity", per_second(capacity)});
+    return;
+  }
+  constexpr double as_good_as = 1.03;
+  const double rate = *r.serving.rate, queue = long_queue(run.run), growth = queue_growth(run.run);
+  const double answered = std::max(beyond_capacity(measured), s.request_rate);
+  const std::string come = per_second(rate), most = per_second(capacity);
+  std::string load = fmt::format("{} are {:.3g} % of the capacity, {}", come, 100 * rate / capacity, most);
+  if (rate > capacity && (queue > 0 || growth > 0)) {
+    report.verdict.push_back(
+        {"overload",
+         fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second", come,
+                     per_second(answered), short_rate(growth > 0 ? growth : rate - answered)),
+         true});
+    return;
+  }
+  if (rate > as_good_as * capacity)
+    load = fmt::format("{} are more than the capacity, {}, and in this run no queue grew yet", come, most);
+  else if (rate > capacity)
+    load = fmt::format("{} are the capacity", come);
+  if (queue > 0) load += fmt::format("; yet up to {} requests wait at once", short_rate(queue));
+  report.verdict.push_back({"load", load, queue > 0});
+}
+
+/// "22.81 ms (17.71 to 29.38 ms) on average, 95 % within 25.76 ms"
+std::string spread_text(const Request& r, InferenceClass kind, const Spread& t) {
+  const auto interval = interval_of(r, kind);
+  const double mean = t.mean.value, factor = interval ? interval->factor : 1;
+  const std::string range =
+      interval ? fmt::format(" ({})", interval_text(mean / factor, mean * factor, Unit::seconds)) : "";
+  return fmt::format("{}{} on average, 95 % within {}", time_of(t.mean), range, time_of(t.p95));
+}
+
+}  // namespace
+
+void add_time_findings(Report& report, const Request& r, const Served& s) {
+  report.verdict.push_back({"first token", spread_text(r, InferenceClass::first_token, s.first_token)});
+  if (s.continued == 0) return;
+  report.verdict.push_back({"per token", fmt::format("{}: {:.3g} tokens/s for a user",
+                                                     spread_text(r, InferenceClass::served_decode, s.per_token),
+                                                     1 / s.per_token.mean.value)});
+}
+
+std::string estimate_note(const Request& r) {
+  if (!interval_of(r, InferenceClass::served_decode))
+    return fmt::format("times are estimates under {}; nobody published enough to say how far they are off",
+                       r.engine->name);
+  return fmt::format("times are estimates under {}; 9 of 10 measured means lie within the printed range",
+                     r.engine->name);
+}
+
+namespace {
+
+void add_price_finding(Report& report, const Request& r, const ServingRun& run, const Served& s) {
+  const auto p = serving_prices(r, run, s);
+  if (!p) return;
+  report.verdict.push_back({"price", prices_text(*p)});
+}
+
+Count mean_tokens(const ServingTraffic& traffic) {
+  const SteadyLoad mean = mean_load(traffic);
+  return static_cast<Count>(mean.prompt + mean.generate + 0.5);
+}
+
+/// Options that nobody gave, as they are in effect.
+void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& traffic) {
+  if (r.serving.log.empty()) inputs["num_requests"] = traffic.requests.requests.size();
+  if (r.hardware->watts > 0 && !r.run.watts) inputs["watts"] = r.hardware->watts;
+}
+
+// ---- Notes
+
+void add_serving_notes(Report& report, const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
+                       const ServingRun& run) {
+  if (r.engine) report.notes.push_back(estimate_note(r));
+  note_measured_device(r, report);
+  note_wider_inference(r, report);
+  if (std::string note = formats_note(r); !note.empty()) report.notes.push_back(std::move(note));
+  if (const std::string why = why_no_long_run(r, e); !why.empty())
+    report.notes.push_back("no capacity by the limits of a pass: " + why);
+  if (r.serving.prefix_cache && e.rules.scheduler.limited_groups > 0 && e.rules.scheduler.whole_groups == 0)
+    report.notes.push_back(
+        "every layer has a window: a sequence holds that alone, and of what an engine keeps of it for later prompts "
+        "nothing is counted");
+  if (traffic.cut > 0)
+    report.notes.push_back(fmt::format("{} prompts were longer than the engine takes, and were cut", traffic.cut));
+  if (!traffic.unused.empty())
+    report.notes.push_back(fmt::format("not used of {}: {}", r.serving.log, fmt::join(traffic.unused, ", ")));
+  if (run.run.stopped)
+    report.notes.push_back("stopped before the end: what is said is about the requests that were answered");
+}
+
+}  // namespace
+
+Report serving_head(const Request& r) {
+  Report report;
+  report.command = "serve";
+  report.title = fmt::format("{} served by {}", title(r.model), devices(r, serving_gpus(r)));
+  report.model = model_json(r.model);
+  report.hardware = hardware_json(*r.hardware);
+  report.inputs = inputs_json(r);
+  report.layout = {{"gpus", serving_gpus(r)},
+                   {"tp", ranks(r.layout, Group::tensor)},
+                   {"pp", ranks(r.layout, Group::pipeline)},
+                   {"ep", ranks(r.layout, Group::expert)},
+                   {"dp", replicas(r.layout)}};
+  return report;
+}
+
+std::string slo_text(const Request& r) {
+  const ServingInputs& v = r.serving;
+  std::string s;
+  if (v.slo_first_token) s = fmt::format("first token within {}", time_of(*v.slo_first_token));
+  if (v.slo_per_token) s += fmt::format("{}{} per token", s.empty() ? "" : " and ", time_of(*v.slo_per_token));
+  return s;
+}
+
+Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run) {
+  Report report = serving_head(r);
+  const Served s = served_of(r, traffic, run.run);
+  const ServingCapacity measured = measured_capacity(r, e, traffic);
+  const double capacity = measured.rate();
+  add_slo_finding(report, r, s);
+  if (!run.run.stopped) add_possible(report, r, e, s, capacity);
+  add_load_finding(report, r, run, s, measured);
+  if (s.requests > 0) add_time_findings(report, r, s);
+  add_price_finding(report, r, run, s);
+  report.sections = {serving_section(r, e, run, s, measured)};
+  if (why_no_long_run(r, e).empty())
+    report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s, measured.cached)));
+  report.sections.push_back(engine_memory_section(r, e, has_lengths_of_its_own(r) ? mean_tokens(traffic) : 0));
+  if (r.engine) report.sections.push_back(inference_estimate_section(r));
+  report.grids = {times_grid(s), timeline_grid(r, e, run)};
+  put_effective(report.inputs, r, traffic);
+  add_serving_notes(report, r, e, traffic, run);
+  return report;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,21 @@
+#pragma once
+/// A run of a server as a report.
+
+#include <optional>
+
+#include "ask/answer/serving/serving.hpp"
+#include "ask/request/request.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+/// "first token within 500.0 ms and 33.00 ms per token": the limits of a request.
+std::string slo_text(const Request& r);
+/// Adds to the verdict the mean times to the first token and per token, with their intervals.
+void add_time_findings(Report& report, const Request& r, const Served& s);
+/// What the times are, and how far off they may be. Precondition: the request has an engine.
+std::string estimate_note(const Request& r);
+/// The beginning of any report of a server.
+Report serving_head(const Request& r);
+Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run);
+}  // namespace llmcalc

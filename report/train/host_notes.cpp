@@ -1,0 +1,42 @@
+#include "report/train/host_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ask/answer/stages.hpp"
+#include "calc/infer.hpp"
+#include "report/question.hpp"
+#include "report/report.hpp"
+#include "report/train/stages.hpp"
+#include "text/format.hpp"
+
+namespace llmcalc {
+
+Bytes most_on_host(const Request& r) {
+  if (!r.plan.offload.any()) return {};
+  return r.has(part::training) ? stages_of(r).most_on_host() : inference_memory(r.model.arch, r.plan, r.layout).host;
+}
+
+std::string host_memory_note(const Request& r, Bytes per_gpu) {
+  const Cluster& c = r.hardware->cluster;
+  if (per_gpu == Bytes() || c.device.host.capacity > Bytes()) return "";
+  const auto text = [](Bytes b) { return bytes_text(b); };
+  const Count gpus = c.levels.empty() ? 1 : std::min(c.levels[0].ranks, devices(r.layout));
+  const std::string of_node = gpus > 1 ? fmt::format(", {} in a node of {}", text(gpus * per_gpu), gpus) : "";
+  return fmt::format(
+      "on the host are {} per GPU{}; the hardware file of {} does not say what is there (\"host\": {{\"capacity\": "
+      "...}}), and nothing checks it",
+      text(per_gpu), of_node, r.hardware->name);
+}
+
+std::string host_updates_note(const Request& r) {
+  const bool updates = r.plan.offload.optimizer.numerator > 0 && r.has(part::training);
+  if (!updates || r.hardware->cluster.device.host.memory.value > 0) return "";
+  return fmt::format(
+      "the memory bandwidth of the host of {} is not known: its updates count as 0 s; a hardware file states it as "
+      "\"host\": {{\"memory\": ...}}",
+      r.hardware->name);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,74 @@
+#include "report/train/measured_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ask/answer/interval.hpp"
+#include "ask/request/check/measured.hpp"
+#include "calc/roofline.hpp"
+#include "calc/run.hpp"
+#include "report/interval.hpp"
+#include "report/question.hpp"
+#include "text/counted.hpp"
+#include "text/format.hpp"
+
+namespace llmcalc {
+
+void note_measured_scale(const Request& r, const TrainEstimate& e, Report& report) {
+  const std::optional<double> scale = measured_scale(r, e);
+  if (!scale) return;
+  const auto rate = [](double tokens_per_s) { return human_text(Quantity(tokens_per_s), Unit::tokens_per_second); };
+  const auto interval = interval_of(r);
+  const bool outside = interval && std::max(*scale, 1 / *scale) > interval->factor;
+  report.notes.push_back(fmt::format(
+      "the measured {} are {:.3g} times the estimated {}{}; other plans on this machine: multiply their estimated "
+      "times by {:.3g}, its square root, since half of what a run is off is its own",
+      rate(*r.run.measured_tokens_per_s), 1 / *scale, rate(tokens_per_second(e, e.estimate)),
+      outside ? ", further off than 9 of 10 measurements are, so check that the plan is the measured one" : "",
+      rescale(*scale)));
+}
+
+void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
+  const double share = share_of_peak(r, tokens_per_s);
+  if (share <= 1) return;
+  report.notes.insert(report.notes.begin(),
+                      fmt::format("no device is as fast as the measured step says: re-scaled by it the best plan is at "
+                                  "{:.4g} % of what {} {} can compute in {}; check --measured-tokens-per-s and "
+                                  "--measured-plan",
+                                  100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
+}
+
+namespace {
+/// What a measured step does to the interval of other plans.
+std::string narrowed_text(const Request& r) {
+  const auto now = interval_of(r);
+  if (!now) return "no interval is known";
+  const EstimateInterval& before = training_estimator().interval(class_of(r));
+  if (now->factor == before.factor) return "their intervals keep the width of their class";
+  return fmt::format(
+      "their intervals are a factor of {:.3g} either way instead of {:.3g}, as wide as the errors of {} "
+      "sources whose steps are predicted from one another",
+      now->factor, before.factor, now->families);
+}
+}  // namespace
+
+void note_rescaled(const Request& r, const Request& measured, Report& report) {
+  const auto found = std::find_if(report.sections.begin(), report.sections.end(),
+                                  [](const Section& s) { return s.key == "estimate"; });
+  Section& estimate =
+      found != report.sections.end() ? *found : report.sections.emplace_back(Section{"estimate", "", {}});
+  estimate.add("measured_scale", "", r.run.measured_scale);
+  report.notes.insert(
+      report.notes.begin(),
+      fmt::format("times are estimates times {:.3g}, the square root of what a measured step is off: {} of {} at tp "
+                  "{}, cp {}, ep {}, pp {}, dp {}, micro-batch {}; {}",
+                  rescale(r.run.measured_scale),
+                  human_text(Quantity(*measured.run.measured_tokens_per_s), Unit::tokens_per_second),
+                  counted(devices(measured.layout), "GPU"), ranks(measured.layout, Group::tensor),
+                  ranks(measured.layout, Group::context), ranks(measured.layout, Group::expert),
+                  ranks(measured.layout, Group::pipeline), measured.layout.dp, measured.plan.micro_batch,
+                  narrowed_text(r)));
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,56 @@
+#include "report/train/process_section.hpp"
+
+#include <fmt/format.h>
+
+#include "ask/request/request.hpp"
+#include "ask/request/software.hpp"
+#include "report/interval.hpp"
+#include "text/format.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The software stores in its own formats what no option states.
+std::string tensors_note(const ProcessEstimate& p) {
+  return p.fullest().tensors == p.tensors ? "the peak above" : "in the software's own formats";
+}
+
+void add_sums(Section& s, const ProcessEstimate& p) {
+  s.add("needed_bytes", "needed", needed(p.fullest()),
+        fmt::format("{} in 9 of 10 cases", interval_text(p.needed_low(), p.needed_high(), Unit::bytes)));
+  s.add("needed_low_bytes", "", Bytes(static_cast<Count>(p.needed_low())));
+  s.add("needed_high_bytes", "", Bytes(static_cast<Count>(p.needed_high())));
+  if (const auto slack = p.fullest().slack) s.add("slack_bytes", "slack", *slack, "given back when memory is short");
+  s.add("total_bytes", "sum", total(p.fullest()), "as nvidia-smi shows it");
+}
+
+}  // namespace
+
+std::string process_text(const ProcessEstimate& p) {
+  return fmt::format("needs about {} ({})", human_text(Quantity(needed(p.fullest()).value), Unit::bytes),
+                     interval_text(p.needed_low(), p.needed_high(), Unit::bytes));
+}
+
+Section process_section(const Request& r) {
+  Section s{"memory.process", "", {}};
+  const auto p = process_estimate(r);
+  if (!p) return s;
+  s.title = fmt::format("a training process of {}, per GPU, estimated", p->software);
+  s.add("software", "", p->software);
+  s.add("tensors_bytes", "tensors", p->fullest().tensors, tensors_note(*p));
+  for (const ProcessTerm& t : memory_terms)
+    if (const std::optional<Bytes>& b = p->fullest().*t.bytes; b && t.bytes != &ProcessMemory::slack)
+      s.add(fmt::format("{}_bytes", t.name), std::string(t.label), *b, std::string(t.meaning));
+  add_sums(s, *p);
+  s.add("fits", "fits", fits(*p, r.hardware->cluster.device));
+  return s;
+}
+
+json::Value process_json(const ProcessMemory& m) {
+  json::Value v{{"tensors_bytes", m.tensors.value}, {"needed_bytes", needed(m).value}, {"total_bytes", total(m).value}};
+  for (const ProcessTerm& t : memory_terms)
+    if (const std::optional<Bytes>& b = m.*t.bytes) v[fmt::format("{}_bytes", t.name)] = b->value;
+  return v;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,20 @@
+#pragma once
+/// Rows about a training process.
+
+#include <string>
+
+#include "ask/answer/process_estimate.hpp"
+#include "ask/request/request.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+/// "needs about 52.1 GiB (41.8 to 64.9 GiB)"
+std::string process_text(const ProcessEstimate& p);
+
+/// The terms of the fullest stage; empty where they are not known.
+Section process_section(const Request& r);
+/// One stage's terms as an object.
+json::Value process_json(const ProcessMemory& m);
+
+}  // namespace llmcalc

@@ -1,0 +1,300 @@
+#include "report/train/training_sections.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "ask/answer/conventions.hpp"
+#include "ask/answer/interval.hpp"
+#include "ask/answer/measured_scale.hpp"
+#include "ask/answer/process_estimate.hpp"
+#include "ask/answer/stages.hpp"
+#include "ask/request/offload.hpp"
+#include "ask/request/request.hpp"
+#include "calc/run.hpp"
+#include "presets/formats/weight_formats.hpp"
+#include "report/interval.hpp"
+#include "report/model/model_sections.hpp"
+#include "report/question.hpp"
+#include "report/report.hpp"
+#include "report/train/host_notes.hpp"
+#include "report/train/stages.hpp"
+#include "text/counted.hpp"
+#include "text/format.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// `host`: bytes of the device that has most there.
+void add_capacity(Section& s, const Request& r, Bytes peak, Bytes host) {
+  if (!r.hardware) return;
+  const Device& d = r.hardware->cluster.device;
+  s.add("capacity_bytes", "capacity", d.memory, r.hardware->name);
+  if (host != Bytes() && d.host.capacity != Bytes())
+    s.add("host_capacity_bytes", "host's capacity", d.host.capacity, "per GPU");
+  s.add("fits", "fits", peak <= usable_memory(r) && d.host.holds(host));
+}
+
+void add_process(Section& s, const Memory& m) {
+  if (m.process != Bytes()) s.add("process_bytes", "process", m.process, "measured: driver, libraries, kernels");
+}
+
+/// "bf16", "nf4 frozen, adapters bf16"
+std::string held_formats(const Plan& p) {
+  const std::string trained(training_weights(p).name());
+  if (!trains_adapters(p)) return trained;
+  return fmt::format("{} frozen, adapters {}", weight_formats_text(p.base_precision), trained);
+}
+
+/// Bytes that the layers keep at this precision, or with recomputation, everything else as planned.
+Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
+  Plan p = r.plan;
+  p.weight_precision = p.precision = precision;
+  p.recompute = recompute;
+  p.offload = {};
+  p.recompute_method = RecomputeMethod::uniform;
+  p.recompute_layers = 1;
+  p.recompute_modules = RecomputeModule::core;
+  return training_memory(r.model.arch, p, r.layout).activations;
+}
+
+/// MFU where only causal pairs count as work.
+double causal_utilization(const Request& r, const TrainEstimate& e) {
+  Plan causal = r.plan;
+  causal.attention_flops = AttentionFlops::causal_exact;
+  TrainEstimate of_causal = e;
+  of_causal.flops = training_flops(r.model.arch, causal);
+  return model_utilization(of_causal, e.estimate, causal, r.layout, r.hardware->cluster.device);
+}
+
+std::string share(Seconds part, Seconds all) { return fmt::format("{:4.1f} %", 100 * (part / all)); }
+
+std::string title_of(const Stages& all, const Stage& fullest) {
+  if (all.stages.size() == 1) return "training memory, per GPU";
+  return fmt::format("training memory, per GPU of stage {} of {}, the fullest", fullest.rank + 1, all.stages.size());
+}
+
+std::string in_flight_text(const Request& r, const Stage& s) {
+  const std::string one = fmt::format("{} x {} tokens", r.plan.micro_batch, r.plan.seq);
+  if (ranks(r.layout, Group::pipeline) == 1) return one;
+  const char* where = r.layout.chunks > 1 ? " over all chunks" : "";
+  if (s.for_weights == 0) return fmt::format("{}, {} in flight{}", one, s.in_flight, where);
+  return fmt::format("{}, {} in flight{}, {} of them for weight gradients alone", one, s.in_flight, where,
+                     s.for_weights);
+}
+
+/// What limits the step: the peak, the bandwidth, links or launches.
+void add_limits(Section& s, const StepTime& t) {
+  const Time all = limits(t);
+  const std::array parts{all.compute, all.memory, all.communication, all.latency};
+  const auto bound_by = static_cast<std::size_t>(bound(all));
+  s.add("bound", "bound by", std::string(bound_names[bound_by]), Unit::none, share(parts[bound_by], t.total()));
+  for (std::size_t i = 0; i < parts.size(); ++i) s.add(fmt::format("limited_s.{}", bound_names[i]), "", parts[i]);
+}
+
+/// Whether a layout can spend time on a part at all.
+bool can_have(const Request& r, Part p) {
+  const Layout& l = r.layout;
+  switch (p) {
+    case Part::tp:
+      return ranks(l, Group::tensor) > 1 || ranks(l, Group::expert_tensor) > 1;
+    case Part::cp:
+      return ranks(l, Group::context) > 1;
+    case Part::ep:
+      return ranks(l, Group::expert) > 1;
+    case Part::dp:
+      return ranks(l, Group::data) > 1;
+    case Part::pp:
+    case Part::imbalance:
+    case Part::bubble:
+      return ranks(l, Group::pipeline) > 1;
+    case Part::offload:
+      return r.plan.offload.any();
+    case Part::matmul:
+    case Part::attention:
+    case Part::elementwise:
+    case Part::host:
+    case Part::optimizer:
+      break;
+  }
+  return true;
+}
+
+/// Parts that take no time stand in JSON alone, those that this layout cannot have nowhere.
+void add_breakdown(Section& s, const Request& r, const StepTime& t) {
+  for (std::size_t i = 0; i < part_count; ++i) {
+    if (t.parts[i] == Seconds() && !can_have(r, static_cast<Part>(i))) continue;
+    s.add(fmt::format("breakdown_s.{}", part_names[i]),
+          t.parts[i].value > 0 ? std::string(part_label(static_cast<Part>(i))) : "", t.parts[i],
+          share(t.parts[i], t.total()));
+  }
+}
+
+}  // namespace
+
+std::string_view part_label(Part p) {
+  constexpr std::array<std::string_view, part_count> labels{
+      "matrix products",  "attention cores", "element-wise",  "launches",          "tensor parallel",
+      "context parallel", "expert parallel", "data parallel", "pipeline messages", "waiting for a stage",
+      "bubble",           "optimizer",       "host memory"};
+  return labels[static_cast<std::size_t>(p)];
+}
+
+namespace {
+std::string gradient_formats(const Plan& p) {
+  return p.gradient_bytes > 4 ? "6 bytes each, 16 bits and a float32 sum"
+                              : fmt::format("{} bytes each", p.gradient_bytes);
+}
+}  // namespace
+
+Section training_memory_section(const Request& r) {
+  const Stages all = stages_of(r);
+  const Stage& fullest = all.fullest();
+  const Memory& m = fullest.memory;
+  Section s{"memory", title_of(all, fullest), {}};
+  const auto part = [&](Zero stage, std::string note) { return r.layout.zero < stage ? note : note + ", its share"; };
+  s.add("weights_bytes", "weights", m.weights, part(Zero::weights, held_formats(r.plan)));
+  s.add("gradients_bytes", "gradients", m.gradients, part(Zero::gradients, gradient_formats(r.plan)));
+  s.add("optimizer_bytes", "optimizer", m.optimizer,
+        part(Zero::optimizer, keeps_master(r.plan) ? "float32 master copy included" : "no master copy"));
+  s.add("activations_bytes", "activations", m.activations, in_flight_text(r, fullest));
+  if (m.logits != Bytes() || ranks(r.layout, Group::pipeline) == 1) s.add("logits_bytes", "logits", m.logits);
+  if (m.gathered != Bytes()) s.add("gathered_bytes", "gathered weights", m.gathered, "of other ranks' shards");
+  if (m.buckets != Bytes())
+    s.add("buckets_bytes", "gradient buckets", m.buckets,
+          accumulates_gradients(r.layout) ? "of a step, whole until they are reduced" : "on their way to the shards");
+  if (m.exchange != Bytes()) s.add("exchange_bytes", "messages", m.exchange, "between stages, one in, one out");
+  if (m.transit != Bytes()) s.add("transit_bytes", "in transit", m.transit, "between device and host");
+  s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
+  add_process(s, m);
+  s.add("total_bytes", "sum", m.total);
+  s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all of it is alive at once");
+  if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
+  s.add("parameters", "", m.parameters, Unit::parameters);
+  if (trains_part(r.plan))
+    s.add("trained_parameters", "trained", m.trained, Unit::parameters,
+          trains_adapters(r.plan) ? "adapters" : "the rest is frozen");
+  add_capacity(s, r, m.peak, all.most_on_host());
+  return s;
+}
+
+Section inference_memory_section(const Request& r) {
+  const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
+  Section s{"inference_memory", "inference memory, per GPU", {}};
+  s.add("weights_bytes", "weights", m.weights, weights_text(r));
+  if (m.towers != Bytes()) s.add("towers_bytes", "towers", m.towers, tower_place(r.plan));
+  s.add("kv_cache_bytes", "KV cache", m.kv_cache,
+        fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
+  s.add("workspace_bytes", "workspace", m.workspace, "worst moment of a pass");
+  add_process(s, m);
+  s.add("total_bytes", "sum", m.total);
+  s.add("peak_bytes", "", m.peak);
+  if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
+  s.add("parameters", "", m.parameters, Unit::parameters);
+  add_capacity(s, r, m.peak, m.host);
+  return s;
+}
+
+Section activations_section(const Request& r) {
+  const Plan& p = r.plan;
+  Section s{"activations", "activations kept for backward, per GPU", {}};
+  Plan kept_all = p;
+  kept_all.recompute = Recompute::none;
+  const Prices prices = price(r.model.arch, kept_all, r.layout, {});
+  Bytes blocks, core, outside;
+  for (const LayerPrice& row : prices.rows) {
+    if (row.mtp) continue;
+    const bool block = row.segment == SegmentKind::block;
+    (block ? blocks : outside) += row.layers * row.alive.kept;
+    if (block) core += row.layers * row.alive.core;
+  }
+  s.add("blocks_bytes", "blocks", blocks, "without recomputation");
+  s.add("attention_core_bytes", "of it scores", core,
+        p.attention == AttentionImpl::naive ? "S x S terms" : "log-sum-exps");
+  s.add("outside_blocks_bytes", "embedding and head", outside, "ids, masks, final norm, head");
+  if (p.mtp > 0) {
+    const Bytes all = kept_bytes(prices, kept_all, whole_model(prices.kinds));
+    s.add("modules_bytes", "modules", all - blocks - outside, "MTP: ids, norms, projection, layer, head");
+  }
+  s.add("selective_bytes", "selective recompute", kept_with(r, p.precision, Recompute::selective));
+  s.add("full_bytes", "full recompute", kept_with(r, p.precision, Recompute::full), "the blocks' inputs");
+  if (p.attention == AttentionImpl::naive && core.value > 0)
+    s.add("quadratic_equals_linear_seq", "scores exceed rest from",
+          real(p.seq) * real((blocks - core).value) / real(core.value), Unit::tokens, "per sequence");
+  const bool whole =
+      replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
+  if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
+      !recomputes_partly(p) && !trains_part(p) && !p.offload.any() && p.mtp == 0) {
+    // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
+    const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
+    const Count params = parameters(r.model.arch).total;
+    s.add("mixed_precision_break_even_batch", "16 bits save memory from",
+          2 * real(params) * real(p.micro_batch) / real(saved), Unit::none,
+          "sequences per micro-batch, of the memory in float32");
+  }
+  return s;
+}
+
+namespace {
+
+std::string time_note(const Request& r, const TrainEstimate& e) {
+  if (!e.estimated) return "a bound: full efficiency";
+  if (!r.software) return "at the efficiencies given";
+  const auto interval = interval_of(r, e);
+  if (!interval) return fmt::format("under {}", r.software->name);
+  return interval_text(*interval, e.estimate.total().value, Unit::seconds) + " in 9 of 10 cases";
+}
+
+bool step_has_interval(std::string_view key) {
+  return key == "time_s" || key.starts_with("tokens_per_s") || key == "mfu" || key == "hfu";
+}
+
+}  // namespace
+
+Section step_section(const Request& r, const TrainEstimate& e) {
+  const Plan& p = r.plan;
+  const Device& device = r.hardware->cluster.device;
+  const StepTime& t = e.estimate;
+  const Count gpus = devices(r.layout);
+  Section s{"step", "one optimizer step", {}};
+  s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(), time_note(r, e));
+  s.add("bound_time_s", e.estimated ? "time, at best" : "", e.bound.total(), e.estimated ? "full efficiency" : "");
+  s.add("tokens", "tokens", e.tokens, Unit::tokens,
+        fmt::format("{} of {}", counted(p.global_batch, "sequence"), p.seq));
+  s.add("tokens_per_s", "throughput", tokens_per_second(e, t), Unit::tokens_per_second, counted(gpus, "GPU"));
+  s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / real(gpus), Unit::tokens_per_second);
+  const double mfu = model_utilization(e, t, p, r.layout, device);
+  s.add("mfu", "MFU", mfu, Unit::ratio, fmt::format("of the {} peak", p.precision.name()));
+  if (mfu > 1)
+    s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
+          "--attention-flops full counts pairs that flash skips");
+  s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
+  if (const auto interval = interval_of(r, e)) add_ends(s, *interval, step_has_interval);
+  add_limits(s, t);
+  add_breakdown(s, r, t);
+  return s;
+}
+
+Section estimate_section(const Request& r, const TrainEstimate& e) {
+  Section s{"estimate", "", {}};
+  s.add("class", "", std::string(name(class_of(r))));
+  s.add("software", "", r.software->name);
+  s.add("parameters", "", training_estimator().fitted);
+  if (const auto interval = interval_of(r)) s.add("families", "", interval->families);
+  if (const auto scale = measured_scale(r, e)) s.add("measured_scale", "", *scale);
+  return s;
+}
+
+Section utilization_section(const Request& r, const TrainEstimate& e) {
+  const Device& device = r.hardware->cluster.device;
+  Section s{"utilization", "the same throughput by convention", {}};
+  const double rate = tokens_per_second(e, e.estimate);
+  for (const Convention& c : conventions(r.model.arch, r.plan, r.layout, r.hardware->cluster))
+    s.add(std::string(c.key), std::string(c.key),
+          mfu(c.flops_per_token, rate, devices(r.layout), device.peak(r.plan.precision)), Unit::ratio,
+          std::string(c.formula));
+  return s;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,45 @@
+#pragma once
+/// Numbers as people read them, and with every digit.
+
+#include <string>
+#include <variant>
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+/// The meaning of a number, which decides how it is printed, exactly and for people.
+enum class Unit : std::uint8_t {
+  none,
+  parameters,
+  tokens,
+  sequences,
+  bytes,
+  flops,
+  seconds,
+  ratio,  ///< printed as a percentage
+  tokens_per_second,
+  flops_per_byte,
+  days,
+  hours,
+  kilowatt_hours,
+  kilograms,
+  dollars,
+  bits
+};
+
+using Quantity = std::variant<Count, Flops, double, bool, std::string>;
+
+/// "405,853,388,800", and "405.85 B parameters", "754.9 GiB", "2.197 PFLOP", "4.08 ms", "54.6 %".
+std::string exact_text(const Quantity& value);
+std::string human_text(const Quantity& value, Unit unit);
+std::string bytes_text(Bytes b);  // human_text() of bytes
+/// human_text() without its last word, which stands in the heading: "405.9 B".
+std::string short_text(const Quantity& value, Unit unit);
+
+/// Every digit of a 128-bit number.
+std::string digits(Wide value);
+/// 1234567 -> "1,234,567".
+std::string grouped_digits(const std::string& digits);
+
+}  // namespace llmcalc
