@@ -40,7 +40,7 @@ RequestTimes times_of(const ServerRun& served, const RecordedRun& run) {
   RequestTimes t;
   double tokens = 0;
   for (std::size_t i = 0; i < served.answers.size(); ++i) {
-    const Answer& a = served.answers[i];
+    const AnswerTimes& a = served.answers[i];
     const Count generated = run.requests[i].generated;
     t.first_token.push_back(seconds(a.first - a.sent));
     t.latency.push_back(seconds(a.last - a.sent));
@@ -106,7 +106,7 @@ std::vector<RunFigure> run_figures(const RequestTimes& t) {
 Replay replay(const RecordedRun& run, const RunCase& c, const PassTimes& times) {
   const ServerRun served = serve(fleet_of(run, c), times, traffic_of(run));
   Replay r{.times = times_of(served, run), .rates = rates_of(served, run), .passes = served.passes};
-  for (const Answer& a : served.answers) r.preemptions += a.preemptions;
+  for (const AnswerTimes& a : served.answers) r.preemptions += a.preemptions;
   return r;
 }
 

@@ -71,7 +71,7 @@ ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, co
   t.gap = s.gap;
   t.request = s.latency;
   t.least_first = t.least = Seconds(std::numeric_limits<double>::infinity());
-  for (const Answer& a : run.answers) {
+  for (const AnswerTimes& a : run.answers) {
     t.least_first = std::min(t.least_first, seconds(a.first - a.sent));
     t.least = std::min(t.least, seconds(a.last - a.sent));
   }

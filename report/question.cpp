@@ -18,6 +18,7 @@ std::span<const Question* const> questions() {
 }
 
 Report answer(const Question& question, const Request& r) {
+  const Answer all(r);
   Report report;
   report.command = question.name;
   report.title = title(r.model);
@@ -29,9 +30,9 @@ Report answer(const Question& question, const Request& r) {
   report.notes = notes(r);
   if (r.has(part::training)) {
     report.layout = layout_json(r);
-    add_stages(r, report);
+    add_stages(all.training(), report);
   }
-  question.fill(r, report);
+  question.fill(all, report);
   return report;
 }
 

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "ask/answer/answer.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
 #include "report/report.hpp"
@@ -13,7 +14,7 @@ struct Question {
   std::string_view name, summary, examples;
   Parts parts = 0;
   bool needs_hardware = false;
-  void (*fill)(const Request& r, Report& report);  ///< sections, operators and verdict
+  void (*fill)(const Answer& answer, Report& report);  ///< sections, operators and verdict
 };
 
 extern const Question params_question, memory_question, flops_question, train_question, infer_question, report_question;

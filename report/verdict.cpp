@@ -3,165 +3,195 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <utility>
 
+#include "calc/roofline.hpp"
+#include "report/infer/inference_sections.hpp"
 #include "report/interval.hpp"
+#include "report/train/run_section.hpp"
+#include "report/train/training_sections.hpp"
 #include "text/format.hpp"
 
 namespace llmcalc {
 namespace {
 
-std::string said(const Report& r, std::string_view path) {
-  const Row* row = r.row(path);
-  return row == nullptr ? "" : human_text(row->value, row->unit);
-}
-
 std::string labelled(std::string_view about, std::string_view label) {
   return about.empty() ? std::string(label) : fmt::format("{} {}", about, label);
 }
 
-double bytes(const Row& row) { return static_cast<double>(std::get<Count>(row.value)); }
+// ---- Memory
 
-/// The largest part of a memory: "weights 32.86 GiB".
-std::string largest_part(const Report& r, std::string_view memory) {
-  const Section& s = *r.find(memory);
-  const Row* most = nullptr;
-  for (const Row& row : s.rows) {
-    if (row.key == "total_bytes") break;
-    if (!row.label.empty() && (most == nullptr || bytes(row) > bytes(*most))) most = &row;
-  }
-  return fmt::format("{} {}", most->label, human_text(most->value, most->unit));
+struct MemoryPart {
+  const char* label;
+  Bytes Memory::*bytes;
+};
+constexpr std::array training_parts{MemoryPart{"weights", &Memory::weights},
+                                    MemoryPart{"gradients", &Memory::gradients},
+                                    MemoryPart{"optimizer", &Memory::optimizer},
+                                    MemoryPart{"activations", &Memory::activations},
+                                    MemoryPart{"logits", &Memory::logits},
+                                    MemoryPart{"gathered weights", &Memory::gathered},
+                                    MemoryPart{"gradient buckets", &Memory::buckets},
+                                    MemoryPart{"messages", &Memory::exchange},
+                                    MemoryPart{"in transit", &Memory::transit},
+                                    MemoryPart{"workspace", &Memory::workspace},
+                                    MemoryPart{"process", &Memory::process}};
+constexpr std::array inference_parts{MemoryPart{"weights", &Memory::weights}, MemoryPart{"towers", &Memory::towers},
+                                     MemoryPart{"KV cache", &Memory::kv_cache},
+                                     MemoryPart{"workspace", &Memory::workspace},
+                                     MemoryPart{"process", &Memory::process}};
+
+/// "weights 32.86 GiB"
+std::string largest_part(const Memory& m, std::span<const MemoryPart> parts) {
+  const auto most = std::max_element(parts.begin(), parts.end(),
+                                     [&](const MemoryPart& a, const MemoryPart& b) { return m.*a.bytes < m.*b.bytes; });
+  return fmt::format("{} {}", most->label, bytes_text(m.*most->bytes));
 }
 
 /// "37.54 of 80.00 GiB"; both units where they differ.
-std::string part_of(std::string part, const std::string& whole) {
+std::string part_of(Bytes one, Bytes all) {
+  std::string part = bytes_text(one);
+  const std::string whole = bytes_text(all);
   const std::size_t unit = whole.find(' ');
   if (part.ends_with(whole.substr(unit))) part.resize(part.size() - (whole.size() - unit));
   return fmt::format("{} of {}", part, whole);
 }
 
+/// `host`: bytes there of the GPU that has most.
+Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits, std::span<const MemoryPart> parts,
+                       std::string_view about) {
+  if (!r.hardware)
+    return {labelled(about, "needs"), fmt::format("{} per GPU, {}", bytes_text(m.peak), largest_part(m, parts))};
+  const Device& device = r.hardware->cluster.device;
+  const std::string of = part_of(m.peak, device.memory), label = labelled(about, "fits");
+  const double share = real(m.peak.value) / real(device.memory.value);
+  if (fits) return {label, fmt::format("yes: {} per GPU ({:.0f} %)", of, 100 * share)};
+  if (share <= 1 && m.host != Bytes() && device.host.capacity != Bytes() && m.host > device.host.capacity)
+    return {label, fmt::format("no: needs {} of the host per GPU", part_of(host, device.host.capacity)), true};
+  const std::string why = share > 1 ? largest_part(m, parts) : "more than --memory-utilization allows";
+  return {label, fmt::format("no: needs {} per GPU, {}", of, why), true};
+}
+
+// ---- Times
+
 /// A bound is no estimate, and its label says so.
-std::string time_label(const Report& r, std::string_view estimate) {
-  return r.row(estimate)->label.empty() ? "at best" : "time";
+std::string_view time_label(bool estimated) { return estimated ? "time" : "at best"; }
+
+/// " (4.9 to 7.6 s)"
+std::string ends_text(const std::optional<EstimateInterval>& interval, Seconds time) {
+  return interval ? fmt::format(" ({})", interval_text(*interval, time.value, Unit::seconds)) : "";
 }
 
-/// " (4.9 to 7.6 s)", of the seconds at a path without their unit.
-std::string interval_of_row(const Report& r, const std::string& path) {
-  const Row *low = r.row(path + "_low_s"), *high = r.row(path + "_high_s");
-  if (low == nullptr) return "";
-  return fmt::format(" ({})",
-                     interval_text(std::get<double>(low->value), std::get<double>(high->value), Unit::seconds));
-}
-
-std::string trimmed_note(const Row& row) { return row.note.substr(row.note.find_first_not_of(' ')); }
-
-/// "compute, 93.1 % of the step"
-std::string bound_text(const Report& r) {
-  return fmt::format("{}, {} of the step", said(r, "step.bound"), trimmed_note(*r.row("step.bound")));
-}
-
-/// The three parts on which an estimate of a section spends most: "matrix products 61.0 %, bubble 9.1 %, ...".
-std::string spent_text(const Report& r, std::string_view section) {
-  std::vector<const Row*> parts;
-  for (const Row& row : r.find(section)->rows)
-    if (row.key.starts_with("breakdown_s.") && !row.label.empty()) parts.push_back(&row);
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Row* a, const Row* b) { return std::get<double>(a->value) > std::get<double>(b->value); });
+/// The three largest: "matrix products 61.0 %, bubble 9.1 %, ...".
+std::string spent_text(std::vector<SpentPart> parts, Seconds all) {
+  std::stable_sort(parts.begin(), parts.end(), [](const SpentPart& a, const SpentPart& b) { return a.time > b.time; });
   parts.resize(std::min<std::size_t>(parts.size(), 3));
   std::string text;
-  for (const Row* p : parts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", p->label, trimmed_note(*p));
+  for (const SpentPart& p : parts)
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", p.label, 100 * (p.time / all));
   return text;
 }
 
-/// What would help an estimate most: "a tenth more matmul peak -4.4 %, link -2.6 %".
-std::string helps_text(const Report& r, std::string_view sensitivity) {
+std::string step_spent_text(const StepTime& t) {
+  std::vector<SpentPart> parts;
+  for (std::size_t i = 0; i < part_count; ++i)
+    if (t.parts[i].value > 0) parts.push_back({part_names[i], part_label(static_cast<Part>(i)), t.parts[i]});
+  return spent_text(std::move(parts), t.total());
+}
+
+/// The three changes that help most: "a tenth more matmul peak -4.4 %, link -2.6 %".
+std::string helps_text(std::vector<TimeChange> all) {
   constexpr double shown = 0.0005;  // "-0.0 %" is no help
-  const Section* s = r.find(sensitivity);
-  std::vector<const Row*> rows;
-  for (const Row& row : s->rows)
-    if (std::get<double>(row.value) < -shown) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row* a, const Row* b) { return std::get<double>(a->value) < std::get<double>(b->value); });
-  rows.resize(std::min<std::size_t>(rows.size(), 3));
+  std::erase_if(all, [](const TimeChange& c) { return c.change >= -shown; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const TimeChange& a, const TimeChange& b) { return a.change < b.change; });
+  all.resize(std::min<std::size_t>(all.size(), 3));
   std::string text;
-  for (const Row* row : rows)
-    text += fmt::format("{}{} {:.1f} %", text.empty() ? "a tenth more " : ", ", row->label,
-                        100 * std::get<double>(row->value));
+  for (const TimeChange& c : all)
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "a tenth more " : ", ", c.label, 100 * c.change);
   return text;
+}
+
+/// "compute, 93.1 % of the step"
+std::string bound_text(const StepTime& t) {
+  const Time all = limits(t);
+  const std::array parts{all.compute, all.memory, all.communication, all.latency};
+  const auto by = static_cast<std::size_t>(bound(all));
+  return fmt::format("{}, {:.1f} % of the step", bound_names[by], 100 * (parts[by] / t.total()));
+}
+
+std::string step_text(const TrainingAnswer& a) {
+  const TrainEstimate& e = a.estimate();
+  const Request& r = a.request();
+  const double mfu = model_utilization(e, e.estimate, r.plan, r.layout, r.hardware->cluster.device);
+  return fmt::format("{} per step{}, {} MFU, {}", seconds_text(e.estimate.total()),
+                     ends_text(a.interval(), e.estimate.total()), human_text(Quantity(mfu), Unit::ratio),
+                     human_text(Quantity(tokens_per_second(e, e.estimate)), Unit::tokens_per_second));
+}
+
+std::string bound_name(const PassEstimate& p) {
+  return std::string(bound_names[static_cast<std::size_t>(bound(p.estimate))]);
+}
+
+std::string generation_text(const InferenceAnswer& a) {
+  const InferEstimate& e = a.estimate();
+  const Plan& p = a.request().plan;
+  const Seconds first = e.estimate.first_token, token = e.middle.estimate.total();
+  const double rate = real(p.batch) / token.value;
+  return fmt::format("{} to first {}{}, then {} each{}, {}", seconds_text(first), p.batch > 1 ? "tokens" : "token",
+                     ends_text(a.first_token_interval(), first), seconds_text(token),
+                     ends_text(a.decode_interval(), token), human_text(Quantity(rate), Unit::tokens_per_second));
 }
 
 }  // namespace
 
-/// "38.1 days, 58,000 GPU-hours, 110,000 USD"; where failures are counted, all three count them.
-std::string run_text(const Report& r) {
-  const bool failing = r.row("run.effective_days") != nullptr;
-  const std::string cost = said(r, "run.cost_usd");
-  std::string hours = said(r, failing ? "run.effective_gpu_hours" : "run.gpu_hours");
-  hours.resize(hours.rfind(' '));
-  return fmt::format("{}, {} GPU-hours{}{}{}", said(r, failing ? "run.effective_days" : "run.days"), hours,
-                     cost.empty() ? "" : ", ", cost, failing ? ", failures counted" : "");
+Finding fit_finding(const InferenceAnswer& a, std::string_view about) {
+  const bool fits = a.request().hardware && a.fits();
+  return memory_finding(a.request(), a.memory(), a.memory().host, fits, inference_parts, about);
 }
 
-Finding fit_finding(const Report& r, std::string_view memory, std::string_view about) {
-  const auto path = [&](const char* key) { return fmt::format("{}.{}", memory, key); };
-  const std::string peak = said(r, path("peak_bytes"));
-  const Row* fits = r.row(path("fits"));
-  if (fits == nullptr) return {labelled(about, "needs"), fmt::format("{} per GPU, {}", peak, largest_part(r, memory))};
-  const std::string of = part_of(peak, said(r, path("capacity_bytes")));
-  const double share = bytes(*r.row(path("peak_bytes"))) / bytes(*r.row(path("capacity_bytes")));
-  if (std::get<bool>(fits->value))
-    return {labelled(about, "fits"), fmt::format("yes: {} per GPU ({:.0f} %)", of, 100 * share)};
-  const Row *host = r.row(path("host_bytes")), *room = r.row(path("host_capacity_bytes"));
-  if (share <= 1 && host != nullptr && room != nullptr && bytes(*host) > bytes(*room))
-    return {labelled(about, "fits"),
-            fmt::format("no: needs {} of the host per GPU",
-                        part_of(said(r, path("host_bytes")), said(r, path("host_capacity_bytes")))),
-            true};
-  const std::string why = share > 1 ? largest_part(r, memory) : "more than --memory-utilization allows";
-  return {labelled(about, "fits"), fmt::format("no: needs {} per GPU, {}", of, why), true};
-}
-
-void add_training_fit(Report& r, std::string_view about) {
-  r.verdict.push_back(fit_finding(r, "memory", about));
-  const Row* fits = r.row("memory.process.fits");
-  if (fits == nullptr) return;
-  const Row *low = r.row("memory.process.needed_low_bytes"), *high = r.row("memory.process.needed_high_bytes");
-  r.verdict.push_back(
+void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view about) {
+  const bool fits = a.request().hardware && a.fits();
+  report.verdict.push_back(memory_finding(a.request(), a.memory(), a.memory().host, fits, training_parts, about));
+  const auto& p = a.process();
+  if (!p) return;
+  report.verdict.push_back(
       {labelled(about, "process"),
-       fmt::format("needs about {} per GPU ({}) under {}", said(r, "memory.process.needed_bytes"),
-                   interval_text(bytes(*low), bytes(*high), Unit::bytes), said(r, "memory.process.software")),
-       !std::get<bool>(fits->value)});
+       fmt::format("needs about {} per GPU ({}) under {}", bytes_text(needed(p->fullest())),
+                   interval_text(std::floor(p->needed_low()), std::floor(p->needed_high()), Unit::bytes), p->software),
+       !a.process_fits()});
 }
 
-void add_train_verdict(Report& r, std::string_view about) {
-  add_training_fit(r, about);
-  r.verdict.push_back({labelled(about, time_label(r, "step.bound_time_s")),
-                       fmt::format("{} per step{}, {} MFU, {}", said(r, "step.time_s"), interval_of_row(r, "step.time"),
-                                   said(r, "step.mfu"), said(r, "step.tokens_per_s"))});
-  r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
-  if (r.row("estimate.software") != nullptr) r.verdict.push_back({labelled(about, "spent on"), spent_text(r, "step")});
-  if (r.row("sensitivity.peak") != nullptr)
-    r.verdict.push_back({labelled(about, "helps"), helps_text(r, "sensitivity")});
-  if (std::get<bool>(r.row("memory.fits")->value) && r.row("run.days") != nullptr)
-    r.verdict.push_back({labelled(about, "run"), run_text(r)});
+void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about) {
+  const TrainEstimate& e = a.estimate();
+  const auto add = [&](std::string_view label, std::string text) {
+    report.verdict.push_back({labelled(about, label), std::move(text)});
+  };
+  add_training_fit(a, report, about);
+  add(time_label(e.estimated), step_text(a));
+  add("bound by", bound_text(e.estimate));
+  if (a.request().software) add("spent on", step_spent_text(e.estimate));
+  if (!a.sensitivity().empty()) add("helps", helps_text(a.sensitivity()));
+  if (a.fits() && a.run().whole) add("run", run_text(*a.run().whole));
 }
 
-void add_infer_verdict(Report& r, std::string_view about) {
-  r.verdict.push_back(fit_finding(r, "inference_memory", about));
-  const std::string_view label = r.row("end_to_end.ttft_s")->label;  // "first token after"
-  const std::string_view first = label.substr(0, label.rfind(' '));
-  r.verdict.push_back({labelled(about, time_label(r, "prefill.bound_time_s")),
-                       fmt::format("{} to {}{}, then {} each{}, {}", said(r, "end_to_end.ttft_s"), first,
-                                   interval_of_row(r, "end_to_end.ttft"), said(r, "decode.time_per_token_s"),
-                                   interval_of_row(r, "decode.time_per_token"), said(r, "decode.tokens_per_s"))});
-  const std::string prefill = said(r, "prefill.bound"), decode = said(r, "decode.bound");
-  r.verdict.push_back({labelled(about, "bound by"), prefill == decode
-                                                        ? prefill + " in prefill and decode"
-                                                        : fmt::format("{} in prefill, {} in decode", prefill, decode)});
-  if (r.row("decode.breakdown_s.matmul") != nullptr)
-    r.verdict.push_back({labelled(about, "spent on"), fmt::format("a token: {}; the prompt: {}",
-                                                                  spent_text(r, "decode"), spent_text(r, "prefill"))});
-  if (r.row("decode_sensitivity.peak") != nullptr)
-    r.verdict.push_back({labelled(about, "helps"), helps_text(r, "decode_sensitivity") + " of a token's time"});
+void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about) {
+  const InferEstimate& e = a.estimate();
+  const auto add = [&](std::string_view label, std::string text) {
+    report.verdict.push_back({labelled(about, label), std::move(text)});
+  };
+  report.verdict.push_back(fit_finding(a, about));
+  add(time_label(e.estimated), generation_text(a));
+  const std::string prefill = bound_name(e.prefill), decode = bound_name(e.middle);
+  add("bound by", prefill == decode ? prefill + " in prefill and decode"
+                                    : fmt::format("{} in prefill, {} in decode", prefill, decode));
+  if (a.request().engine)
+    add("spent on", fmt::format("a token: {}; the prompt: {}", spent_text(decode_parts(a), a.decode_spent().total()),
+                                spent_text(prefill_parts(a), a.prefill_spent().total())));
+  if (!a.sensitivity().empty()) add("helps", helps_text(a.sensitivity()) + " of a token's time");
 }
 
 }  // namespace llmcalc

@@ -19,7 +19,7 @@ class KeySearch {
   double promise(const Candidate& key);
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
-  const Counts& counts() const { return counts_; }
+  const SearchCounts& counts() const { return counts_; }
 
  private:
   /// A class of chunks, priced.
@@ -55,7 +55,7 @@ class KeySearch {
   Bytes usable_;
   Best best_;
   Front front_;
-  Counts counts_;
+  SearchCounts counts_;
   Stagings stagings_;
   std::map<Count, std::vector<Run>> runs_;  // by number of stages
   StepRoom room_;

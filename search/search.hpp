@@ -7,16 +7,16 @@
 
 namespace llmcalc {
 
-struct Counts {
+struct SearchCounts {
   Count candidates = 0;  ///< the sum of the others
   Count fit = 0, too_large = 0, impossible = 0;
-  constexpr bool operator==(const Counts&) const = default;
+  constexpr bool operator==(const SearchCounts&) const = default;
 };
 
 struct SearchResult {
   std::vector<Found> best;   ///< best first; see Best
   std::vector<Found> front;  ///< of time against memory; see Front
-  Counts counts;
+  SearchCounts counts;
   bool stopped = false;  ///< before its end
 };
 

@@ -30,7 +30,7 @@ struct ServerWatch {
   std::function<void(const PassRecord&)> pass{};  ///< called at the end of each row of passes
   /// Called now and then with the numbers of requests that are answered and of all; false: stop.
   std::function<bool(Count, Count)> goes_on{};
-  std::function<bool(RequestId, const Answer&)> answered{};  ///< called with each answer; false: stop
+  std::function<bool(RequestId, const AnswerTimes&)> answered{};  ///< called with each answer; false: stop
 };
 
 /// Serves the traffic until all is answered. Time and memory grow with requests, not with tokens (but for drafts, whose

@@ -77,7 +77,7 @@ void FleetLoop::finish(std::uint32_t replica) {
 
 /// A request leaves a replica: it is answered, or goes on in the second fleet.
 void FleetLoop::leave(Pool& pool, RequestId id) {
-  const Answer& a = run_.answers[id];
+  const AnswerTimes& a = run_.answers[id];
   pool.router.done(a.replica - pool.first);
   if (&pool != &pools_.back() && requests_[id].generate > 1) return send(pool, id);
   run_.end = std::max(run_.end, a.last);
@@ -88,7 +88,7 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
 
 /// Keys and values leave with the end of the pass: what a request takes besides passes is on its way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
-  Answer& a = run_.answers[id];
+  AnswerTimes& a = run_.answers[id];
   const Ticks computed = a.last - from.request;
   Ticks& sending = from.sending[a.replica - from.first];
   sending = std::max(sending, computed) + from.transfer.wait + requests_[id].prompt * from.transfer.token;

@@ -27,7 +27,7 @@ struct ServerRequest {
 };
 
 /// What became of a request. Ticks count from the start of the run; `never`: not yet.
-struct Answer {
+struct AnswerTimes {
   Ticks sent = never;                 ///< arrival
   Ticks first = never, last = never;  ///< end of the pass that gave the first and the last token
   Count cached = 0;                   ///< tokens of the prompt that were in the cache when it was first admitted

@@ -158,16 +158,16 @@ struct RequestTimes {
   std::vector<Seconds> first, per_token, whole;
 };
 
-Seconds until_first(const Answer& a) { return seconds(a.first - a.sent); }
+Seconds until_first(const AnswerTimes& a) { return seconds(a.first - a.sent); }
 /// Per token behind the first; 0 where there is none.
-Seconds per_token(const Answer& a, const ServerRequest& r) {
+Seconds per_token(const AnswerTimes& a, const ServerRequest& r) {
   const Count further = r.generate - 1;
   return further > 0 ? (1 / static_cast<double>(further)) * seconds(a.last - a.first) : Seconds();
 }
 
 }  // namespace
 
-bool meets(const Slo& slo, const Answer& answer, const ServerRequest& request) {
+bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& request) {
   return until_first(answer) <= slo.first_token && per_token(answer, request) <= slo.per_token;
 }
 
@@ -181,7 +181,7 @@ struct Window {
 /// From the first arrival to the last token.
 Window whole(const ServerRun& run) {
   Window all{never, run.end};
-  for (const Answer& a : run.answers)
+  for (const AnswerTimes& a : run.answers)
     if (a.last != never) all.from = std::min(all.from, a.sent);
   return all;
 }
@@ -192,7 +192,7 @@ Window while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   std::vector<Ticks> ends;
   Ticks last = 0;
   for (std::size_t i = 0; i < traffic.requests.size(); ++i) {
-    const Answer& a = run.answers[i];
+    const AnswerTimes& a = run.answers[i];
     if (a.last != never) ends.push_back(a.last);
     if (a.sent != never) last = std::max(last, a.sent - ticks(traffic.requests[i].at));
   }
@@ -206,7 +206,7 @@ Window while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
 CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requests, const Slo& slo, Window s) {
   CountedAnswers c{.begin = seconds(s.from), .time = seconds(s.to - s.from)};
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const Answer& a = run.answers[i];
+    const AnswerTimes& a = run.answers[i];
     if (a.last == never || a.last <= s.from || a.last > s.to) continue;
     ++c.requests;
     c.prompt_tokens += requests[i].prompt;
@@ -248,7 +248,7 @@ Served served(const ServerRun& run, const RequestTraffic& traffic, Count replica
   RequestTimes times;
   Count prompts = 0, met = 0, cached = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const Answer& a = run.answers[i];
+    const AnswerTimes& a = run.answers[i];
     if (a.last == never) continue;
     const Count further = requests[i].generate - 1;
     times.first.push_back(until_first(a));

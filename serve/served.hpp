@@ -81,7 +81,7 @@ class ServerTimeline {
 
 /// What a run gave.
 struct ServerRun {
-  std::vector<Answer> answers;  ///< in the order of the requests
+  std::vector<AnswerTimes> answers;  ///< in the order of the requests
   TokenGaps gaps;
   ServerTimeline timeline;
   Ticks end = 0;   ///< the last token
@@ -108,7 +108,7 @@ struct Slo {
   Seconds first_token{1e300}, per_token{1e300};
 };
 /// Whether the answer to a request meets it. Precondition: the request is answered.
-bool meets(const Slo& slo, const Answer& answer, const ServerRequest& request);
+bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& request);
 
 /// What rates are made of: the answers whose last token came in a stretch of time.
 ///

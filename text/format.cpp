@@ -141,6 +141,7 @@ std::string human_text(const Quantity& q, Unit unit) {
   return exact_text(q);
 }
 std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
+std::string seconds_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 
 std::string short_text(const Quantity& value, Unit unit) {
   const std::string human = human_text(value, unit);

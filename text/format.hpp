@@ -33,7 +33,8 @@ using Quantity = std::variant<Count, Flops, double, bool, std::string>;
 /// "405,853,388,800", and "405.85 B parameters", "754.9 GiB", "2.197 PFLOP", "4.08 ms", "54.6 %".
 std::string exact_text(const Quantity& value);
 std::string human_text(const Quantity& value, Unit unit);
-std::string bytes_text(Bytes b);  // human_text() of bytes
+std::string bytes_text(Bytes b);      ///< human_text() of bytes
+std::string seconds_text(Seconds t);  ///< human_text() of seconds
 /// human_text() without its last word, which stands in the heading: "405.9 B".
 std::string short_text(const Quantity& value, Unit unit);
 

@@ -1,6 +1,5 @@
 #include "ask/answer/process_estimate.hpp"
 
-#include "ask/answer/stages.hpp"
 #include "ask/request/software.hpp"
 #include "presets/estimators/memory_estimate.hpp"
 #include "presets/load.hpp"
@@ -37,7 +36,7 @@ bool has_process_estimate(const Request& r) { return process_software(r).has_val
 
 bool fits(const ProcessEstimate& p, const Device& device) { return needed(p.fullest()) <= device.memory; }
 
-std::optional<ProcessEstimate> process_estimate(const Request& r) {
+std::optional<ProcessEstimate> process_estimate(const Request& r, Bytes tensors) {
   const std::optional<SoftwareCard> software = process_software(r);
   if (!software) return std::nullopt;
   const LeftToSoftware left = left_by(r);
@@ -50,7 +49,7 @@ std::optional<ProcessEstimate> process_estimate(const Request& r) {
   return ProcessEstimate{
       .software = software->name,
       .stages = process_memories(p, ranks(r.layout, Group::pipeline), MemoryKind::process, e.parameters),
-      .tensors = stages_of(r).fullest().memory.peak,
+      .tensors = tensors,
       .interval = e.interval(memory_class(MemoryKind::process))};
 }
 

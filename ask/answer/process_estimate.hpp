@@ -21,7 +21,8 @@ struct ProcessEstimate {
   double needed_high() const;
 };
 /// Absent without a device, and for a device or software of which it is not known.
-std::optional<ProcessEstimate> process_estimate(const Request& r);
+/// `tensors`: bytes of the plan on the fullest stage.
+std::optional<ProcessEstimate> process_estimate(const Request& r, Bytes tensors);
 bool has_process_estimate(const Request& r);
 
 /// Whether the device holds what the process needs: all but the slack, which its allocator gives back.

@@ -71,14 +71,14 @@ Count vocabulary_multiple(const Request& r) {
 
 Request for_training(Request r) {
   r.layout.vocabulary_multiple = vocabulary_multiple(r);
-  if (r.software)
+  if (r.software && r.hardware)
     r.hardware->cluster.device.achieved =
         training_rates(training_estimator().parameters, *r.hardware, stack_of(*r.software, r.model.arch, r.plan));
   return r;
 }
 
 Request for_inference(Request r) {
-  if (r.engine)
+  if (r.engine && r.hardware)
     r.hardware->cluster.device.achieved =
         inference_rates(inference_estimator().parameters, *r.hardware, *r.engine->inference, r.plan);
   return r;

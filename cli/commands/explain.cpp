@@ -5,6 +5,7 @@
 
 #include "ask/answer/serving/engine.hpp"
 #include "ask/answer/serving/serving.hpp"
+#include "ask/answer/serving/steady.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
@@ -25,7 +26,6 @@
 #include "report/render/render.hpp"
 #include "report/render/text.hpp"
 #include "report/report.hpp"
-#include "ask/answer/serving/steady.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -53,7 +53,7 @@ constexpr Question explain_question{.name = "explain",
                                     .parts = part::of_training | part::of_inference | part::target | part::serving |
                                              part::simulated | part::model_flops | part::time | part::hardware |
                                              part::styles,
-                                    .fill = [](const Request&, Report&) {}};
+                                    .fill = [](const Answer&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
   for (const Definition* d : all)

@@ -39,8 +39,7 @@ class SearchProgress {
     double all = 0;
     for (const double d : done_) all += d / static_cast<double>(done_.size());
     if (best != nullptr && (step_.value == 0 || best->step < step_)) step_ = best->step;
-    const std::string found =
-        step_.value == 0 ? "nothing fits yet" : "best " + human_text(Quantity(step_.value), Unit::seconds);
+    const std::string found = step_.value == 0 ? "nothing fits yet" : "best " + seconds_text(step_);
     line_->show(fmt::format("{}{:.0f} % searched, {}{}", what_, 100 * all, found, left(all)));
   }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }

@@ -238,7 +238,7 @@ void add_plan(Report& report, const Request& r) {
   report.inputs.update(of_plan);
   if (!r.has(part::training)) return;
   report.layout = layout_json(r);
-  add_stages(r, report);
+  add_stages(TrainingAnswer(r), report);
 }
 
 }  // namespace

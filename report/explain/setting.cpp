@@ -44,25 +44,17 @@ textbook::Sizes<Expr> trained_letters(const Request& r, LetterValues& values) {
 }  // namespace
 
 Setting::Setting(const Request& request, const Parts& parts)
-    : request_(request),
+    : training_(request),
+      inference_(request),
+      serving_(request),
       parts_(parts),
-      sizes_(letters(request.model.arch, 1, "V", letters_)),
-      rank_sizes_(letters(request.model.arch, ranks(request.layout, Group::tensor), "V", letters_)),
+      sizes_(letters(arch(), 1, "V", letters_)),
+      rank_sizes_(letters(arch(), ranks(layout(), Group::tensor), "V", letters_)),
       trained_sizes_(trained_letters(request, letters_)) {}
 
 std::optional<Count> Setting::letter(std::string_view name) const {
   const auto found = letters_.find(name);
   return found == letters_.end() ? std::nullopt : std::optional(found->second);
-}
-
-const TrainEstimate& Setting::train() const {
-  if (!train_) train_ = llmcalc::train(arch(), plan(), layout(), cluster());
-  return *train_;
-}
-
-const InferEstimate& Setting::infer() const {
-  if (!infer_) infer_ = llmcalc::infer(arch(), plan(), layout(), cluster());
-  return *infer_;
 }
 
 namespace {
@@ -102,30 +94,30 @@ constexpr std::array<Source, 28> sources{{
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
     {"flops", training, [](S s) { return run_flops_section(s.request()); }},
-    {"memory", training, [](S s) { return training_memory_section(s.request()); }},
-    {"memory", training, [](S s) { return process_section(s.request()); }},
+    {"memory", training, [](S s) { return training_memory_section(s.training()); }},
+    {"memory", training, [](S s) { return process_section(s.training()); }},
     {"layout", training, [](S s) { return layout_section(s.request()); }},
-    {"stages", training, [](S s) { return fullest_stage_section(s.request()); }},
+    {"stages", training, [](S s) { return fullest_stage_section(s.training()); }},
     {"activations", training, [](S s) { return activations_section(s.request()); }},
-    {"inference_memory", inference, [](S s) { return inference_memory_section(s.request()); }},
+    {"inference_memory", inference, [](S s) { return inference_memory_section(s.inference()); }},
     {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},
-    {"step", training_time, [](S s) { return step_section(s.request(), s.train()); }},
-    {"utilization", training_time, [](S s) { return utilization_section(s.request(), s.train()); }},
-    {"sensitivity", estimated_training, [](S s) { return sensitivity_section(s.request()); }},
-    {"estimate", estimated_training, [](S s) { return estimate_section(s.request(), s.train()); }},
-    {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
-    {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
-    {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},
-    {"decode_sensitivity", estimated_inference, [](S s) { return decode_sensitivity_section(s.request()); }},
-    {"drafts", inference_time, [](S s) { return drafts_section(s.request(), s.infer()); }},
-    {"end_to_end", inference_time, [](S s) { return end_to_end_section(s.request(), s.infer()); }},
+    {"step", training_time, [](S s) { return step_section(s.training()); }},
+    {"utilization", training_time, [](S s) { return utilization_section(s.training()); }},
+    {"sensitivity", estimated_training, [](S s) { return sensitivity_section(s.training()); }},
+    {"estimate", estimated_training, [](S s) { return estimate_section(s.training()); }},
+    {"run", training_time, [](S s) { return run_section(s.training()); }},
+    {"prefill", inference_time, [](S s) { return prefill_section(s.inference()); }},
+    {"decode", inference_time, [](S s) { return decode_section(s.inference()); }},
+    {"decode_sensitivity", estimated_inference, [](S s) { return decode_sensitivity_section(s.inference()); }},
+    {"drafts", inference_time, [](S s) { return drafts_section(s.inference()); }},
+    {"end_to_end", inference_time, [](S s) { return end_to_end_section(s.inference()); }},
     {"inference_estimate", estimated_inference, [](S s) { return inference_estimate_section(s.request()); }},
-    {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
+    {"limits", inference_time, [](S s) { return limits_section(s.inference()); }},
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
     {"step_target", asks_step, [](S s) { return step_target_section(s.request()); }},
-    {"serving", is_served, [](S s) { return served_section(s.request()); }},
-    {"engine_memory", is_served, [](S s) { return engine_memory_section(s.request(), serving_engine(s.request())); }},
-    {"steady_state", has_one_pool, [](S s) { return long_run_section(s.request()); }},
+    {"serving", is_served, [](S s) { return served_section(s.serving()); }},
+    {"engine_memory", is_served, [](S s) { return engine_memory_section(s.request(), s.serving().engine()); }},
+    {"steady_state", has_one_pool, [](S s) { return long_run_section(s.serving()); }},
 }};
 
 }  // namespace

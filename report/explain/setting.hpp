@@ -8,6 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ask/answer/inference.hpp"
+#include "ask/answer/serving/server.hpp"
+#include "ask/answer/training.hpp"
 #include "ask/request/request.hpp"
 #include "calc/block.hpp"
 #include "calc/infer.hpp"
@@ -27,15 +30,19 @@ struct Parts {
 
 class Setting {
  public:
+  /// `request`: with its device at the rates that it reaches in what is explained.
   Setting(const Request& request, const Parts& parts);
 
-  const Request& request() const { return request_; }
-  const Arch& arch() const { return request_.model.arch; }
-  const Plan& plan() const { return request_.plan; }
-  const Layout& layout() const { return request_.layout; }
+  const Request& request() const { return training_.request(); }
+  const TrainingAnswer& training() const { return training_; }
+  const InferenceAnswer& inference() const { return inference_; }
+  const ServingAnswer& serving() const { return serving_; }
+  const Arch& arch() const { return request().model.arch; }
+  const Plan& plan() const { return request().plan; }
+  const Layout& layout() const { return request().layout; }
   bool tensor_parallel() const { return ranks(layout(), Group::tensor) > 1; }
-  const Cluster& cluster() const { return request_.hardware->cluster; }
-  const Device& device() const { return request_.hardware->cluster.device; }
+  const Cluster& cluster() const { return request().hardware->cluster; }
+  const Device& device() const { return request().hardware->cluster.device; }
   /// The model's sizes as letters; of one tensor-parallel rank.
   const textbook::Sizes<Expr>& sizes() const { return sizes_; }
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
@@ -50,8 +57,10 @@ class Setting {
   /// Its value as a formula has it: every digit.
   std::string number(std::string_view path) const;
 
-  const TrainEstimate& train() const;
-  const InferEstimate& infer() const;
+  const TrainEstimate& train() const { return training_.estimate(); }
+  const InferEstimate& infer() const { return inference_.estimate(); }
+  /// The simulated run behind the rows of "serving" and "steady_state". Precondition: there is one.
+  const WholeRun& run() const { return *serving_.run(); }
   bool estimated() const { return has_estimate(device(), plan()); }
 
   /// A quantity that is explained itself, as a letter.
@@ -64,14 +73,14 @@ class Setting {
  private:
   void keep(std::string_view section) const;
 
-  const Request& request_;
+  TrainingAnswer training_;
+  InferenceAnswer inference_;
+  ServingAnswer serving_;
   Parts parts_;
   std::map<std::string, Count, std::less<>> letters_;
   textbook::Sizes<Expr> sizes_, rank_sizes_, trained_sizes_;
   mutable std::set<std::string, std::less<>> kept_;  ///< sections whose rows are in rows_
   mutable std::map<std::string, Row, std::less<>> rows_;
-  mutable std::optional<TrainEstimate> train_;
-  mutable std::optional<InferEstimate> infer_;
 };
 
 /// Numbers as formulas have them: all digits, "3.35e12", "0.9".

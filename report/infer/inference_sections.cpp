@@ -35,15 +35,6 @@ Seconds prefill_alone(const Request& r) {
 
 using Interval = std::optional<EstimateInterval>;
 
-/// The interval of a time of a class: nothing is faster than its bound.
-Interval interval_above(const Request& r, InferenceClass kind, Seconds bound, Seconds estimate) {
-  const Interval interval = interval_of(r, kind);
-  return interval ? Interval(interval->above(bound, estimate)) : std::nullopt;
-}
-Interval interval_above(const Request& r, InferenceClass kind, const PassEstimate& pass) {
-  return interval_above(r, kind, pass.bound.total(), pass.estimate.total());
-}
-
 /// Where a measurement lies: "4.9 to 7.6 ms in 9 of 10 cases"; empty where nothing says it.
 std::string range(const Interval& interval, double value, Unit unit) {
   return interval ? interval_text(*interval, value, unit) + " in 9 of 10 cases" : "";
@@ -61,30 +52,40 @@ void add_ends_of(Section& s, const Interval& interval, HasInterval has_interval)
   if (interval) add_ends(s, *interval, has_interval);
 }
 
-/// What a pass is spent on under an engine; parts that take no time stand nowhere. `products`, `cores`: what these are
-/// called. They add up to the pass.
-void add_spent(Section& s, const Request& r, const Prices& pass, const char* products, const char* cores) {
-  if (!r.engine) return;
-  const PassSpent spent = pass_spent(pass, r.layout, r.hardware->cluster);
-  const auto add = [&](std::string_view name, std::string_view label, Seconds time) {
-    if (time > Seconds())
-      s.add(fmt::format("breakdown_s.{}", name), std::string(label), time,
-            fmt::format("{:.1f} %", 100 * (time / spent.total())));
-  };
+void add_spent(Section& s, const std::vector<SpentPart>& parts, Seconds all) {
+  for (const SpentPart& p : parts)
+    s.add(fmt::format("breakdown_s.{}", p.key), std::string(p.label), p.time,
+          fmt::format("{:.1f} %", 100 * (p.time / all)));
+}
+
+/// Parts that take time; `products`, `cores`: labels of these.
+std::vector<SpentPart> parts_of(const PassSpent& spent, std::string_view products, std::string_view cores) {
+  std::vector<SpentPart> all;
   for (std::size_t i = 0; i < part_count; ++i) {
     const auto part = static_cast<Part>(i);
     const std::string_view label = part == Part::matmul ? products : part == Part::attention ? cores : part_label(part);
-    add(part_names[i], label, spent.parts[part]);
+    if (spent.parts[part] > Seconds()) all.push_back({part_names[i], label, spent.parts[part]});
   }
-  add("engine", "the engine's loop", spent.engine);
+  if (spent.engine > Seconds()) all.push_back({"engine", "the engine's loop", spent.engine});
+  return all;
 }
 
 }  // namespace
 
-Section prefill_section(const Request& r, const InferEstimate& e) {
+std::vector<SpentPart> prefill_parts(const InferenceAnswer& a) {
+  return parts_of(a.prefill_spent(), "matrix products", "attention cores");
+}
+
+std::vector<SpentPart> decode_parts(const InferenceAnswer& a) {
+  return parts_of(a.decode_spent(), "products with weights", "attention over cache");
+}
+
+Section prefill_section(const InferenceAnswer& a) {
+  const Request& r = a.request();
+  const InferEstimate& e = a.estimate();
   const Plan& p = r.plan;
   Section s{"prefill", "prefill", {}};
-  const Interval interval = interval_above(r, InferenceClass::prefill, e.prefill);
+  const Interval interval = a.prefill_interval();
   s.add("time_s", "time", e.prefill.estimate.total(), how(r, e, interval, e.prefill.estimate.total()));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.prefill.bound.total());
   s.add("flops", "model FLOPs", e.prefill.flops, fmt::format("{} x {} tokens, head on the last", p.batch, p.prompt));
@@ -92,18 +93,19 @@ Section prefill_section(const Request& r, const InferEstimate& e) {
         Unit::tokens_per_second);
   s.add("intensity", "intensity", intensity(e.prefill.rank), Unit::flops_per_byte, "executed FLOPs per byte moved");
   s.add("bound", "bound by", bound_name(e.prefill.estimate));
-  add_spent(s, r, price_prefill(r.model.arch, p, r.layout, r.hardware->cluster.device, p.prompt), "matrix products",
-            "attention cores");
+  if (r.engine) add_spent(s, prefill_parts(a), a.prefill_spent().total());
   add_ends_of(s, interval, [](std::string_view key) { return key == "time_s" || key == "tokens_per_s"; });
   return s;
 }
 
-Section decode_section(const Request& r, const InferEstimate& e) {
+Section decode_section(const InferenceAnswer& a) {
+  const Request& r = a.request();
+  const InferEstimate& e = a.estimate();
   const Plan& p = r.plan;
   const Device& device = r.hardware->cluster.device;
   const Seconds step = e.middle.estimate.total();
   const Count context = p.prompt + p.generate / 2;
-  const Interval interval = interval_above(r, InferenceClass::decode, e.middle);
+  const Interval interval = a.decode_interval();
   Section s{"decode", "decode", {}};
   s.add("time_per_token_s", "time per token", step,
         joined(fmt::format("at context {}", context), range(interval, step.value, Unit::seconds)));
@@ -119,8 +121,7 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
         fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
   s.add("bound", "bound by", bound_name(e.middle.estimate));
-  add_spent(s, r, price_decode(r.model.arch, p, r.layout, device, context), "products with weights",
-            "attention over cache");
+  if (r.engine) add_spent(s, decode_parts(a), a.decode_spent().total());
   add_ends_of(s, interval, [](std::string_view key) {
     return key == "time_per_token_s" || key == "tokens_per_s" || key == "tokens_per_s_per_sequence";
   });
@@ -133,7 +134,9 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   return s;
 }
 
-Section drafts_section(const Request& r, const InferEstimate& e) {
+Section drafts_section(const InferenceAnswer& a) {
+  const Request& r = a.request();
+  const InferEstimate& e = a.estimate();
   const Plan& p = r.plan;
   Section s{"drafts", "drafts of modules (MTP)", {}};
   if (p.mtp == 0) return s;
@@ -149,13 +152,14 @@ Section drafts_section(const Request& r, const InferEstimate& e) {
   return s;
 }
 
-Section end_to_end_section(const Request& r, const InferEstimate& e) {
+Section end_to_end_section(const InferenceAnswer& a) {
+  const Request& r = a.request();
+  const InferEstimate& e = a.estimate();
   const Plan& p = r.plan;
   Section s{"end_to_end", "whole generation", {}};
   const bool several = p.batch > 1;
   const Seconds alone = several ? prefill_alone(r) : e.estimate.first_token;
-  const Interval first = interval_above(r, InferenceClass::prefill, e.bound.first_token, e.estimate.first_token),
-                 whole = interval_above(r, InferenceClass::whole_batch, e.bound.total, e.estimate.total);
+  const Interval first = a.first_token_interval(), whole = a.whole_interval();
   s.add("ttft_s", several ? "first tokens after" : "first token after", e.estimate.first_token,
         joined(several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill",
                range(first, e.estimate.first_token.value, Unit::seconds)));
@@ -203,8 +207,9 @@ Section inference_estimate_section(const Request& r) {
   return s;
 }
 
-Section limits_section(const Request& r) {
-  const Limits l = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
+Section limits_section(const InferenceAnswer& answer) {
+  const Request& r = answer.request();
+  const Limits& l = answer.limits();
   const Plan& p = r.plan;
   Section s{"limits", "what fits", {}};
   if (!l.max_batch) return s;

@@ -27,8 +27,6 @@ constexpr Count most_served = Count{1} << 24;
 constexpr double megabyte = 1e6;  ///< the step in which bandwidths are searched
 constexpr std::array<std::string_view, 3> narrower_formats{"fp8", "int8", "int4-g128"};
 
-std::string took(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
-
 /// The time that the target is about, as the estimate has it.
 Seconds target_seconds(const Request& r) {
   const Request asked = for_inference(r);
@@ -75,7 +73,7 @@ void add_batch(Section& s, const Request& r) {
   if (most == 0) return add_none(s, "no_batch", "largest batch", why_none({with_sequences(r, 1)}));
   const Attempt a = with_sequences(r, most);
   const char* why = with_sequences(r, most + 1).fits ? "" : ", as many as fit";
-  s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", took(a.time), why));
+  s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", seconds_text(a.time), why));
 }
 
 /// Devices that the innermost links join; as many as there are heads where that is any number.
@@ -102,7 +100,7 @@ void add_devices(Section& s, const Request& r) {
   const auto all = device_attempts(r);
   if (!all.empty() && all.back().second.reaches()) {
     s.add("tp", "tensor parallel", all.back().first, Unit::none,
-          fmt::format("{}, {}", all.back().first == 1 ? "device" : "devices", took(all.back().second.time)));
+          fmt::format("{}, {}", all.back().first == 1 ? "device" : "devices", seconds_text(all.back().second.time)));
     return;
   }
   std::vector<Attempt> attempts;
@@ -119,7 +117,7 @@ void add_weights(Section& s, const Request& r, const Attempt& now) {
     const Attempt a = attempt(other, fmt::format("--weight-precision {}", format));
     if (a.weights >= now.weights) continue;
     if (a.reaches())
-      return s.add("weight_precision", "narrower weights", std::string(format), Unit::none, took(a.time));
+      return s.add("weight_precision", "narrower weights", std::string(format), Unit::none, seconds_text(a.time));
     all.push_back(a);
   }
   add_none(s, "no_weight_precision", "narrower weights",
@@ -128,7 +126,7 @@ void add_weights(Section& s, const Request& r, const Attempt& now) {
 
 std::string as_it_is(const Request& r, const Attempt& now) {
   const std::string speed = human_text(Quantity(1 / now.time.value), Unit::tokens_per_second);
-  return fmt::format("{}{}{}", r.target->kind == TargetKind::first_token ? "" : speed + ", ", took(now.time),
+  return fmt::format("{}{}{}", r.target->kind == TargetKind::first_token ? "" : speed + ", ", seconds_text(now.time),
                      now.in_time() && !now.fits ? ", but does not fit" : "");
 }
 

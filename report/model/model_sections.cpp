@@ -222,7 +222,7 @@ namespace {
 std::string towers_note(const Request& r) {
   const bool loaded = r.has(part::inference) && r.plan.towers + r.plan.cut_towers > Bytes();
   return fmt::format("towers for images or sounds hold {} parameters beside the text model, {}; {}",
-                     r.model.towers.total(), human_text(Quantity(r.model.towers.bytes().value), Unit::bytes),
+                     r.model.towers.total(), bytes_text(r.model.towers.bytes()),
                      loaded ? "memory of inference counts them, and nothing else here" : "nothing here counts them");
 }
 }  // namespace

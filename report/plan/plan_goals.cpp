@@ -22,7 +22,6 @@
 namespace llmcalc {
 namespace {
 
-std::string seconds_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 /// A plan's evaluation, its times and what follows from them multiplied by the measured scale.
 Evaluated evaluated(const Request& r, const Space& space, const Candidate& c) {
   Evaluated e = evaluate(space, c);

@@ -41,23 +41,21 @@ std::string recompute_text(const Request& r, const Candidate& c) {
 }
 
 /// Why a plan stands where it does.
-std::string reason(const Planned& p, const Planned& best, std::size_t place) {
+std::string reason(const TrainingAnswer& p, const TrainingAnswer& best, std::size_t place) {
   if (place == 0) return "the best of all plans that fit";
-  const double time = p.estimate.estimate.total() / best.estimate.estimate.total() - 1;
+  const double time = p.estimate().estimate.total() / best.estimate().estimate.total() - 1;
   if (time <= 0) return "as fast as the best, or faster; behind it by the objective";
-  const GrownPart most = most_grown(best.estimate.estimate, p.estimate.estimate);
-  return fmt::format("{:.1f} % slower: {} +{}", 100 * time, part_label(most.part),
-                     human_text(Quantity(most.by.value), Unit::seconds));
+  const GrownPart most = most_grown(best.estimate().estimate, p.estimate().estimate);
+  return fmt::format("{:.1f} % slower: {} +{}", 100 * time, part_label(most.part), seconds_text(most.by));
 }
 
-json::Value plan_json(const Planned& p, const std::string& why, const std::string& command) {
+json::Value plan_json(const TrainingAnswer& p, const std::string& why, const std::string& command) {
   Report r;
-  r.sections = {step_section(p.request, p.estimate), training_memory_section(p.request), process_section(p.request),
-                run_of(p)};
+  r.sections = {step_section(p), training_memory_section(p), process_section(p), run_of(p)};
   const json::Value all = report_json(r);
   json::Value v{
-      {"layout", layout_json(p.request)},
-      {"inputs", {{"micro_batch", p.request.plan.micro_batch}, {"recompute", recomputation_text(p.request.plan)}}},
+      {"layout", layout_json(p.request())},
+      {"inputs", {{"micro_batch", p.request().plan.micro_batch}, {"recompute", recomputation_text(p.request().plan)}}},
       {"step", all["step"]},
       {"memory", all["memory"]},
       {"reasons", {why}},
@@ -75,18 +73,17 @@ Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all
          .rows = {}};
   if (has_process_estimate(r)) g.columns.push_back("process");
   if (space.gpus.size() > 1) g.columns.push_back("GPUs");
-  std::optional<Planned> best;
+  std::optional<TrainingAnswer> best;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const Planned p = planned(r, space, all[i].candidate);
+    const TrainingAnswer p = planned(r, space, all[i].candidate);
     if (!best) best = p;
-    const StepTime& t = p.estimate.estimate;
-    g.rows.push_back({degrees_text(all[i].candidate), run_text(r, all[i].candidate),
-                      human_text(Quantity(t.total().value), Unit::seconds),
-                      human_text(Quantity(model_utilization(p.estimate, t, p.request.plan, p.request.layout,
+    const StepTime& t = p.estimate().estimate;
+    g.rows.push_back({degrees_text(all[i].candidate), run_text(r, all[i].candidate), seconds_text(t.total()),
+                      human_text(Quantity(model_utilization(p.estimate(), t, p.request().plan, p.request().layout,
                                                             r.hardware->cluster.device)),
                                  Unit::ratio),
-                      bytes_text(p.estimate.memory.peak)});
-    if (p.process) g.rows.back().push_back(human_text(Quantity(needed(p.process->fullest()).value), Unit::bytes));
+                      bytes_text(p.estimate().memory.peak)});
+    if (p.process()) g.rows.back().push_back(human_text(Quantity(needed(p.process()->fullest()).value), Unit::bytes));
     if (space.gpus.size() > 1) g.rows.back().push_back(fmt::format("{}", all[i].candidate.gpus));
     g.json.push_back(plan_json(p, reason(p, *best, i), command_of(r, all[i].candidate)));
   }
@@ -114,8 +111,7 @@ std::string why_lost(const Neighbour& n) {
     case Verdict::too_large:
       return n.on_host ? too_large_text(n) : fmt::format("{}: {}", too_large_text(n), grown_text(n.term));
     case Verdict::slower:
-      return fmt::format("{} slower: {} +{}", human_text(Quantity(n.slower.value), Unit::seconds),
-                         part_label(n.part.part), human_text(Quantity(n.part.by.value), Unit::seconds));
+      return fmt::format("{} slower: {} +{}", seconds_text(n.slower), part_label(n.part.part), seconds_text(n.part.by));
     case Verdict::larger:
       return fmt::format("needs {} more: {}", bytes_text(n.over), grown_text(n.term));
     case Verdict::no_worse:
@@ -187,10 +183,10 @@ Grid searched_grid(const Space& space, const SearchResult& found) {
 }
 
 /// The share of the memory within which tensors leave room for what the best plan's process has beside them.
-void note_room(Report& report, const Planned& p) {
-  if (process_fits(p)) return;
-  const Bytes beside = needed(p.process->fullest()) - p.estimate.memory.peak;
-  const double room = 1 - real(beside.value) / real(p.request.hardware->cluster.device.memory.value);
+void note_room(Report& report, const TrainingAnswer& p) {
+  if (p.process_fits()) return;
+  const Bytes beside = needed(p.process()->fullest()) - p.estimate().memory.peak;
+  const double room = 1 - real(beside.value) / real(p.request().hardware->cluster.device.memory.value);
   const double percent = std::floor(100 * std::max(0.01, room));
   report.notes.push_back(
       fmt::format("plans are searched by their tensors, and the best one's process needs more than there is: "
@@ -199,17 +195,17 @@ void note_room(Report& report, const Planned& p) {
 }
 
 /// " of 80.00 GiB: no", where the process needs more.
-std::string of_memory(const Planned& p) {
-  if (process_fits(p)) return "";
-  const Count memory = p.request.hardware->cluster.device.memory.value;
+std::string of_memory(const TrainingAnswer& p) {
+  if (p.process_fits()) return "";
+  const Count memory = p.request().hardware->cluster.device.memory.value;
   return fmt::format(" of {}: no,", human_text(Quantity(memory), Unit::bytes));
 }
 
 /// " (4.9 to 7.6 s)"
-std::string step_interval(const Planned& p) {
-  const auto interval = interval_of(p.request, p.estimate);
+std::string step_interval(const TrainingAnswer& p) {
+  const auto interval = p.interval();
   if (!interval) return "";
-  return fmt::format(" ({})", interval_text(*interval, p.estimate.estimate.total().value, Unit::seconds));
+  return fmt::format(" ({})", interval_text(*interval, p.estimate().estimate.total().value, Unit::seconds));
 }
 
 void add_verdict(Report& report, const Request& r, const Space& space, const SearchResult& found) {
@@ -218,39 +214,37 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
     return;
   }
   const Found& f = found.best[0];
-  const Planned p = planned(r, space, f.candidate);
-  const StepTime& t = p.estimate.estimate;
+  const TrainingAnswer p = planned(r, space, f.candidate);
+  const StepTime& t = p.estimate().estimate;
   report.verdict = {
       {"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},
-      {p.estimate.estimated ? "time" : "at best",
-       fmt::format("{} per step{}, {} MFU, {}", human_text(Quantity(t.total().value), Unit::seconds), step_interval(p),
-                   human_text(Quantity(model_utilization(p.estimate, t, p.request.plan, p.request.layout,
+      {p.estimate().estimated ? "time" : "at best",
+       fmt::format("{} per step{}, {} MFU, {}", seconds_text(t.total()), step_interval(p),
+                   human_text(Quantity(model_utilization(p.estimate(), t, p.request().plan, p.request().layout,
                                                          r.hardware->cluster.device)),
                               Unit::ratio),
-                   human_text(Quantity(tokens_per_second(p.estimate, t)), Unit::tokens_per_second))},
+                   human_text(Quantity(tokens_per_second(p.estimate(), t)), Unit::tokens_per_second))},
       {"fits", fmt::format("{} of {} per GPU", bytes_text(f.peak), bytes_text(r.hardware->cluster.device.memory))}};
-  if (p.process)
-    report.verdict.push_back({"process",
-                              fmt::format("{}{} under {}", process_text(*p.process), of_memory(p), p.process->software),
-                              !process_fits(p)});
-  if (const Bytes host = p.estimate.host; host != Bytes())
+  if (p.process())
     report.verdict.push_back(
-        {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request.plan.offload))});
+        {"process", fmt::format("{}{} under {}", process_text(*p.process()), of_memory(p), p.process()->software),
+         !p.process_fits()});
+  if (const Bytes host = p.estimate().host; host != Bytes())
+    report.verdict.push_back(
+        {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request().plan.offload))});
   if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
   report.verdict.push_back({"type", command_of(r, f.candidate)});
   note_room(report, p);
-  if (r.run.measured_scale != 1) note_beyond_device(p.request, tokens_per_second(p.estimate, t), report);
-  for (const std::string& note : {host_updates_note(p.request), host_memory_note(p.request, p.estimate.host)})
+  if (r.run.measured_scale != 1) note_beyond_device(p.request(), tokens_per_second(p.estimate(), t), report);
+  for (const std::string& note : {host_updates_note(p.request()), host_memory_note(p.request(), p.estimate().host)})
     if (!note.empty()) report.notes.push_back(note);
 }
 
 /// What stands behind the estimate of the best plan.
-void add_estimate(Report& report, const Planned& p) {
-  if (!p.request.software) return;
-  Request r = p.request;
-  r.run.measured_tokens_per_s.reset();  // of another plan
-  report.sections.push_back(estimate_section(r, p.estimate));
-  note_wider_training(r, report);
+void add_estimate(Report& report, const TrainingAnswer& p) {
+  if (!p.request().software) return;
+  report.sections.push_back(estimate_section(without_measured(p)));
+  note_wider_training(p.request(), report);
 }
 
 /// The run of the best plan, which the verdict tells.

@@ -57,7 +57,7 @@ std::string why_slower(const Rival& best, const Rival& r) {
   const Evaluated a = evaluate(best.space, best.offer.best->candidate), b = evaluate(r.space, r.offer.best->candidate);
   const GrownPart most = most_grown(a.time, b.time);
   return fmt::format("{:.1f} % slower: {} +{}", 100 * (b.found.step / a.found.step - 1), part_label(most.part),
-                     human_text(Quantity(most.by.value), Unit::seconds));
+                     seconds_text(most.by));
 }
 
 std::string why_first(const Rival& best, bool in_time) {
@@ -114,7 +114,7 @@ void add_rival_row(Grid& g, const Rival& r, const std::string& why) {
   if (f) {
     const RunOf run = run_of(r, *f);
     row[2] = fmt::format("{}", f->candidate.gpus);
-    row[3] = human_text(Quantity(f->step.value), Unit::seconds);
+    row[3] = seconds_text(f->step);
     row[4] = days_text(run.time);
     if (has_price(r)) row[5] = human_text(Quantity(run.cost), Unit::dollars);
     if (row.size() > 6) row[6] = fmt::format("{:.4g}", run.kwh);

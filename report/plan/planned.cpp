@@ -1,33 +1,28 @@
 #include "report/plan/planned.hpp"
 
-#include "ask/answer/measured_scale.hpp"
-#include "ask/answer/process_estimate.hpp"
 #include "report/plan/plan_report.hpp"
 #include "report/train/run_section.hpp"
-#include "report/verdict.hpp"
 
 namespace llmcalc {
 
-Planned planned(const Request& r, const Space& space, const Candidate& c) {
-  Planned p{.request = request_of(r, space, c)};
-  p.estimate = train(p.request.model.arch, p.request.plan, p.request.layout, p.request.hardware->cluster);
-  p.estimate.estimate = rescaled(r, p.estimate.estimate);
-  p.process = process_estimate(p.request);
-  return p;
+TrainingAnswer planned(const Request& r, const Space& space, const Candidate& c) {
+  Request one = request_of(r, space, c);
+  TrainEstimate e = train(one.model.arch, one.plan, one.layout, one.hardware->cluster);
+  e.estimate = rescaled(r, e.estimate);
+  return {std::move(one), std::move(e)};
 }
 
-Section run_of(const Planned& p) {
-  Request r = p.request;
-  r.run.measured_tokens_per_s.reset();  // of another plan; its scale is in the estimate
-  return run_section(r, p.estimate);
+TrainingAnswer without_measured(const TrainingAnswer& p) {
+  Request r = p.request();
+  r.run.measured_tokens_per_s.reset();
+  return {std::move(r), p.estimate()};
 }
 
-std::string whole_run_text(const Planned& p) {
-  Report r;
-  r.sections = {run_of(p)};
-  return r.row("run.days") == nullptr ? "" : run_text(r);
-}
+Section run_of(const TrainingAnswer& p) { return run_section(without_measured(p)); }
 
-bool process_fits(const Planned& p) { return !p.process || fits(*p.process, p.request.hardware->cluster.device); }
+std::string whole_run_text(const TrainingAnswer& p) {
+  const TrainingAnswer own = without_measured(p);
+  return own.run().whole ? run_text(*own.run().whole) : "";
+}
 
 }  // namespace llmcalc

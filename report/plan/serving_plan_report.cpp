@@ -12,6 +12,7 @@
 #include "ask/answer/serving/kept_load.hpp"
 #include "ask/answer/serving/offer.hpp"
 #include "ask/answer/serving/plan.hpp"
+#include "ask/answer/serving/prices.hpp"
 #include "ask/answer/serving/serving.hpp"
 #include "ask/answer/serving/settle.hpp"
 #include "ask/answer/serving/traffic.hpp"
@@ -25,7 +26,6 @@
 #include "report/question.hpp"
 #include "report/render/render.hpp"
 #include "report/report.hpp"
-#include "ask/answer/serving/prices.hpp"
 #include "report/serve/serving_refusal.hpp"
 #include "report/serve/serving_report.hpp"
 #include "report/serve/serving_sections.hpp"
@@ -39,8 +39,6 @@ namespace {
 constexpr std::array not_searched_of_serving{"pipelines over faster links than PCI Express",
                                              "engines for prompts and answers apart",
                                              "other formats of weights and cache", "other limits of a pass"};
-
-std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 
 /// "tp 4": what an engine is cut into.
 std::string engine_text(const Layout& l) {
@@ -83,14 +81,14 @@ std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
   const std::string more =
       mine && least && *mine > *least ? fmt::format(", {:.0f} % dearer", 100 * (*mine / *least - 1)) : "";
   if (o.gpus() == best.gpus() && more.empty())
-    return fmt::format("a request takes {} instead of {}", duration_text(o.at.latency.mean),
-                       duration_text(best.at.latency.mean));
+    return fmt::format("a request takes {} instead of {}", seconds_text(o.at.latency.mean),
+                       seconds_text(best.at.latency.mean));
   return fmt::format("{} instead of {}{}", counted(o.gpus(), "GPU"), best.gpus(), more);
 }
 
 /// A percentile of times per token; of answers of one token there is none.
 std::string per_token_text(const Served& s, Seconds Spread::*value) {
-  return s.continued > 0 ? duration_text(s.per_token.*value) : "-";
+  return s.continued > 0 ? seconds_text(s.per_token.*value) : "-";
 }
 
 /// Requests per second, or users, of each engine.
@@ -142,7 +140,7 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, const ServingPla
     g.rows.push_back({o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
                       usd ? fmt::format("{:.2f}", *usd) : "-",
                       prices && prices->output > 0 ? fmt::format("{:.3g}", 1e6 * prices->output) : "-",
-                      duration_text(o->at.first_token.*percentile.value), per_token_text(o->at, percentile.value)});
+                      seconds_text(o->at.first_token.*percentile.value), per_token_text(o->at, percentile.value)});
     if (q.whole) g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
   }
   if (!q.several) g.drop(0), --g.left;
@@ -228,7 +226,7 @@ std::string bound_text(const Request& r) {
   const Seconds engine = r.engine ? request_seconds(inference_estimator().parameters, *r.engine->inference) : Seconds();
   return fmt::format("prompts are bound by {}, tokens by {}",
                      engine > prompt.estimate.total()
-                         ? fmt::format("the {} that {} takes for a request", duration_text(engine), r.engine->name)
+                         ? fmt::format("the {} that {} takes for a request", seconds_text(engine), r.engine->name)
                          : std::string(name(prompt)),
                      name(decode(r.model.arch, alone, r.layout, on, alone.prompt + alone.generate)));
 }
@@ -288,9 +286,9 @@ void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
   const Request& r = best->request;
   report.verdict.push_back(
       {"nearest", fmt::format("{} x {}: alone, a request has its first token after {}{}", devices(r.layout),
-                              title(*r.hardware), duration_text(best->alone.first_token.mean),
+                              title(*r.hardware), seconds_text(best->alone.first_token.mean),
                               best->alone.continued > 0
-                                  ? fmt::format(" and takes {} per token", duration_text(best->alone.per_token.mean))
+                                  ? fmt::format(" and takes {} per token", seconds_text(best->alone.per_token.mean))
                                   : "")});
   report.verdict.push_back({"because", distance(*best) > 1 ? bound_text(r) : best->why});
 }

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "ask/request/request.hpp"
+#include "ask/answer/answer.hpp"
 #include "report/model/flops_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
@@ -10,7 +10,8 @@
 namespace llmcalc {
 namespace {
 
-void fill_flops(const Request& r, Report& report) {
+void fill_flops(const Answer& answer, Report& report) {
+  const Request& r = answer.request();
   report.sections = {flops_section(r), formulas_section(r), run_flops_section(r)};
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   const Flops f = training_flops(r.model.arch, r.plan).model_total;

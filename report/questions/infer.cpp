@@ -1,11 +1,10 @@
-#include "ask/request/request.hpp"
+#include "ask/answer/answer.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/infer/target_report.hpp"
 #include "report/interval.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
-#include "report/report.hpp"
 #include "report/train/sensitivity_section.hpp"
 #include "report/train/training_sections.hpp"
 #include "report/verdict.hpp"
@@ -13,14 +12,15 @@
 namespace llmcalc {
 namespace {
 
-void fill_infer(const Request& r, Report& report) {
-  const InferEstimate e = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {prefill_section(r, e), decode_section(r, e),     decode_sensitivity_section(r),
-                     drafts_section(r, e),  end_to_end_section(r, e), inference_memory_section(r),
-                     kv_cache_section(r),   limits_section(r)};
+void fill_infer(const Answer& answer, Report& report) {
+  const InferenceAnswer& a = answer.inference();
+  const Request& r = a.request();
+  report.sections = {prefill_section(a),  decode_section(a),     decode_sensitivity_section(a),
+                     drafts_section(a),   end_to_end_section(a), inference_memory_section(a),
+                     kv_cache_section(r), limits_section(a)};
   if (r.engine) report.sections.push_back(inference_estimate_section(r));
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
-  add_infer_verdict(report);
+  add_infer_verdict(a, report);
   note_measured_device(r, report);
   note_wider_inference(r, report);
   add_target(r, report);

@@ -1,8 +1,7 @@
-#include "ask/request/request.hpp"
+#include "ask/answer/answer.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
-#include "report/report.hpp"
 #include "report/train/process_section.hpp"
 #include "report/train/training_sections.hpp"
 #include "report/verdict.hpp"
@@ -10,20 +9,27 @@
 namespace llmcalc {
 namespace {
 
-void fill_memory(const Request& r, Report& report) {
+void fill_training(const TrainingAnswer& a, Report& report, std::string_view about) {
+  report.sections = {training_memory_section(a), process_section(a), activations_section(a.request())};
+  if (a.request().ops) report.grids.push_back(operators_grid(a.request(), Phase::training));
+  add_training_fit(a, report, about);
+}
+
+void fill_inference(const Answer& answer, Report& report, std::string_view about) {
+  const InferenceAnswer& a = answer.inference();
+  report.sections.push_back(inference_memory_section(a));
+  report.sections.push_back(kv_cache_section(a.request()));
+  note_engine(answer.request(), report);
+  report.verdict.push_back(fit_finding(a, about));
+}
+
+void fill_memory(const Answer& answer, Report& report) {
+  const Request& r = answer.request();
   const bool training = r.has(part::training), inference = r.has(part::inference);
-  if (training) report.sections = {training_memory_section(r), process_section(r), activations_section(r)};
-  if (inference) {
-    const Request served = of_one_engine(r);
-    report.sections.push_back(inference_memory_section(served));
-    report.sections.push_back(kv_cache_section(served));
-    note_engine(r, report);
-  }
-  if (r.ops && training) report.grids.push_back(operators_grid(r, Phase::training));
+  if (training) fill_training(answer.training(), report, inference ? "training" : "");
+  if (inference) fill_inference(answer, report, training ? "inference" : "");
   if (r.ops && !training)
     for (const Phase phase : {Phase::prefill, Phase::decode}) report.grids.push_back(operators_grid(r, phase));
-  if (training) add_training_fit(report, inference ? "training" : "");
-  if (inference) report.verdict.push_back(fit_finding(report, "inference_memory", training ? "inference" : ""));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "ask/request/request.hpp"
+#include "ask/answer/answer.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/question.hpp"
 #include "report/report.hpp"
@@ -9,7 +9,8 @@
 namespace llmcalc {
 namespace {
 
-void fill_params(const Request& r, Report& report) {
+void fill_params(const Answer& answer, Report& report) {
+  const Request& r = answer.request();
   report.conventions = {{"parameters", report.conventions["parameters"]}};
   report.sections = {parameters_section(r.model)};
   const Parameters p = parameters(r.model.arch);

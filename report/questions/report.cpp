@@ -1,6 +1,4 @@
-#include "report/report.hpp"
-#include "ask/request/request.hpp"
-#include "ask/request/software.hpp"
+#include "ask/answer/answer.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/interval.hpp"
 #include "report/model/flops_sections.hpp"
@@ -17,38 +15,43 @@
 namespace llmcalc {
 namespace {
 
-void fill_report(const Request& r, Report& report) {
-  const Request served = of_one_engine(r), trained = for_training(r), asked = for_inference(served);
-  const TrainEstimate t = train(r.model.arch, r.plan, r.layout, trained.hardware->cluster);
-  const InferEstimate i = infer(r.model.arch, r.plan, asked.layout, asked.hardware->cluster);
+void fill_sections(const TrainingAnswer& t, const InferenceAnswer& i, Report& report) {
+  const Request& r = t.request();
   report.sections = {parameters_section(r.model),
                      flops_section(r),
                      formulas_section(r),
-                     training_memory_section(r),
-                     process_section(r),
+                     training_memory_section(t),
+                     process_section(t),
                      activations_section(r),
-                     step_section(trained, t),
-                     sensitivity_section(trained),
-                     utilization_section(trained, t),
+                     step_section(t),
+                     sensitivity_section(t),
+                     utilization_section(t),
                      run_flops_section(r),
-                     run_section(trained, t),
-                     inference_memory_section(served),
-                     kv_cache_section(served),
-                     prefill_section(asked, i),
-                     decode_section(asked, i),
-                     decode_sensitivity_section(asked),
-                     drafts_section(asked, i),
-                     end_to_end_section(asked, i),
-                     limits_section(served)};
-  if (trained.software) report.sections.push_back(estimate_section(trained, t));
-  if (asked.engine) report.sections.push_back(inference_estimate_section(asked));
-  if (r.ops)
+                     run_section(t),
+                     inference_memory_section(i),
+                     kv_cache_section(i.request()),
+                     prefill_section(i),
+                     decode_section(i),
+                     decode_sensitivity_section(i),
+                     drafts_section(i),
+                     end_to_end_section(i),
+                     limits_section(i)};
+  if (r.software) report.sections.push_back(estimate_section(t));
+  if (i.request().engine) report.sections.push_back(inference_estimate_section(i.request()));
+}
+
+void fill_report(const Answer& answer, Report& report) {
+  const TrainingAnswer& t = answer.training();
+  const InferenceAnswer& i = answer.inference();
+  const Request &trained = t.request(), &asked = i.request();
+  fill_sections(t, i, report);
+  if (trained.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
-  add_train_verdict(report, "training");
-  add_infer_verdict(report, "inference");
-  note_engine(r, report);
-  note_measured_scale(trained, t, report);
+  add_train_verdict(t, report, "training");
+  add_infer_verdict(i, report, "inference");
+  note_engine(answer.request(), report);
+  note_measured_scale(t, report);
   note_measured_device(trained.software ? trained : asked, report);
   note_wider_training(trained, report);
   note_wider_inference(asked, report);

@@ -1,71 +1,34 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "ask/answer/remedy.hpp"
-#include "ask/request/request.hpp"
+#include "ask/answer/answer.hpp"
 #include "report/interval.hpp"
 #include "report/model/flops_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
-#include "report/report.hpp"
 #include "report/train/measured_notes.hpp"
 #include "report/train/process_section.hpp"
+#include "report/train/remedy_note.hpp"
 #include "report/train/run_section.hpp"
 #include "report/train/sensitivity_section.hpp"
 #include "report/train/step_target.hpp"
 #include "report/train/training_sections.hpp"
 #include "report/verdict.hpp"
-#include "search/reverse.hpp"
-#include "text/counted.hpp"
-#include "text/format.hpp"
 
 namespace llmcalc {
 namespace {
 
-bool is_false(const Report& report, const char* path) {
-  const Row* row = report.row(path);
-  return row != nullptr && !std::get<bool>(row->value);
-}
-
-/// The smallest changes that make a plan fit, the one that costs least first; where its tensors fit and a process does
-/// not, with as much room as this plan's process takes beside them.
-void add_remedies(const Request& r, Report& report) {
-  Request room = r;
-  if (!is_false(report, "memory.fits")) {
-    if (!is_false(report, "memory.process.fits")) return;
-    const auto bytes = [&](const char* path) { return Bytes(std::get<Count>(report.row(path)->value)); };
-    const Bytes beside = bytes("memory.process.needed_bytes") - bytes("memory.peak_bytes");
-    Bytes& memory = room.hardware->cluster.device.memory;
-    memory -= std::min(memory, beside);
-  }
-  const char* what = is_false(report, "memory.fits") ? "it" : "its process";
-  std::string text;
-  for (const TypedRemedy& typed : typed_remedies(room)) {
-    const Remedied& remedy = typed.change;
-    if (!text.empty()) text += "; ";
-    text +=
-        fmt::format("{} ({}{}, {} per step)", remedy_option(r, remedy), bytes_text(remedy.peak),
-                    devices(remedy.layout) == devices(r.layout) ? "" : " on " + counted(devices(remedy.layout), "GPU"),
-                    human_text(Quantity(remedy.step.value), Unit::seconds));
-  }
-  report.notes.push_back(text.empty()
-                             ? fmt::format("no single change makes {} fit; 'llmcalc plan train' searches for a plan "
-                                           "that fits",
-                                           what)
-                             : fmt::format("to make {} fit: {}", what, text));
-}
-
-void fill_train(const Request& r, Report& report) {
-  const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {step_section(r, e), sensitivity_section(r),    training_memory_section(r), process_section(r),
-                     flops_section(r),   utilization_section(r, e), run_section(r, e)};
-  if (r.software) report.sections.push_back(estimate_section(r, e));
+void fill_train(const Answer& answer, Report& report) {
+  const TrainingAnswer& a = answer.training();
+  const Request& r = a.request();
+  report.sections = {step_section(a),    sensitivity_section(a), training_memory_section(a),
+                     process_section(a), flops_section(r),       utilization_section(a),
+                     run_section(a)};
+  if (r.software) report.sections.push_back(estimate_section(a));
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
-  add_train_verdict(report);
-  add_remedies(r, report);
+  add_train_verdict(a, report);
+  note_remedies(a, report);
   add_step_target(r, report);
-  note_measured_scale(r, e, report);
+  note_measured_scale(a, report);
   note_measured_device(r, report);
   note_wider_training(r, report);
 }

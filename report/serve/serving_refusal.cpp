@@ -67,19 +67,17 @@ std::vector<std::string> what_helps(const Request& r) {
   return all;
 }
 
-std::string bytes_of(Bytes b) { return bytes_text(b); }
-
 std::string why_no_room(const Request& r, const ServingEngine& e) {
   const EngineMemory& m = e.memory;
   if (m.kv_cache <= Bytes())
     return fmt::format(
         "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
-        bytes_of(m.weights + m.towers + m.padding + m.draft + m.adapters),
-        bytes_of(m.activations + m.libraries + m.graphs), bytes_of(m.granted));
+        bytes_text(m.weights + m.towers + m.padding + m.draft + m.adapters),
+        bytes_text(m.activations + m.libraries + m.graphs), bytes_text(m.granted));
   if (m.token_cache == Bytes())
-    return fmt::format("no: the cache, {}, is smaller than the state of a sequence, {}", bytes_of(m.kv_cache),
-                       bytes_of(m.state));
-  return fmt::format("no: the KV cache, {}, holds {} tokens, and a request has {}", bytes_of(m.kv_cache), e.longest,
+    return fmt::format("no: the cache, {}, is smaller than the state of a sequence, {}", bytes_text(m.kv_cache),
+                       bytes_text(m.state));
+  return fmt::format("no: the KV cache, {}, holds {} tokens, and a request has {}", bytes_text(m.kv_cache), e.longest,
                      usual_tokens(r));
 }
 

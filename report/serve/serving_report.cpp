@@ -10,10 +10,13 @@
 
 #include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
+#include "ask/answer/serving/engine.hpp"
 #include "ask/answer/serving/kept_load.hpp"
 #include "ask/answer/serving/offer.hpp"
 #include "ask/answer/serving/plan.hpp"
+#include "ask/answer/serving/prices.hpp"
 #include "ask/answer/serving/run.hpp"
+#include "ask/answer/serving/steady.hpp"
 #include "ask/request/narrowed.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
@@ -23,18 +26,14 @@
 #include "report/interval.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/question.hpp"
-#include "ask/answer/serving/prices.hpp"
 #include "report/serve/serving_sections.hpp"
-#include "ask/answer/serving/steady.hpp"
 #include "report/train/stages.hpp"
 #include "text/counted.hpp"
 #include "text/format.hpp"
-#include "ask/answer/serving/engine.hpp"
 
 namespace llmcalc {
 namespace {
 
-std::string time_of(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 /// Three digits, and all of a large number.
 std::string short_rate(double v) {
   return v < 100 ? fmt::format("{:.3g}", v) : grouped_digits(fmt::format("{:.0f}", v));
@@ -50,8 +49,8 @@ Grid times_grid(const Served& s) {
          .columns = {"", "mean", "P50", "P90", "P95", "P99", "P99.9"},
          .rows = {}};
   const auto add = [&](const char* name, const Spread& t) {
-    g.rows.push_back(
-        {name, time_of(t.mean), time_of(t.p50), time_of(t.p90), time_of(t.p95), time_of(t.p99), time_of(t.p999)});
+    g.rows.push_back({name, seconds_text(t.mean), seconds_text(t.p50), seconds_text(t.p90), seconds_text(t.p95),
+                      seconds_text(t.p99), seconds_text(t.p999)});
   };
   add("first token (TTFT)", s.first_token);
   if (s.continued > 0) {
@@ -98,7 +97,7 @@ Grid timeline_grid(const Request& r, const ServingEngine& e, const ServingRun& r
   const std::size_t each = std::max<std::size_t>(1, (all.size() + shown - 1) / shown);
   for (std::size_t i = 0; i < all.size(); i += each) {
     const Sample s = merged(std::span(all).subspan(i, std::min(each, all.size() - i)));
-    g.rows.push_back({time_of(s.start), fmt::format("{:.1f}", s.in_progress), fmt::format("{:.1f}", s.waiting),
+    g.rows.push_back({seconds_text(s.start), fmt::format("{:.1f}", s.in_progress), fmt::format("{:.1f}", s.waiting),
                       human_text(s.blocks_used / blocks, Unit::ratio),
                       fmt::format("{:.0f}", s.tokens / s.length.value)});
   }
@@ -172,7 +171,7 @@ std::string spread_text(const Request& r, InferenceClass kind, const Spread& t) 
   const double mean = t.mean.value, factor = interval ? interval->factor : 1;
   const std::string range =
       interval ? fmt::format(" ({})", interval_text(mean / factor, mean * factor, Unit::seconds)) : "";
-  return fmt::format("{}{} on average, 95 % within {}", time_of(t.mean), range, time_of(t.p95));
+  return fmt::format("{}{} on average, 95 % within {}", seconds_text(t.mean), range, seconds_text(t.p95));
 }
 
 }  // namespace
@@ -254,8 +253,8 @@ Report serving_head(const Request& r) {
 std::string slo_text(const Request& r) {
   const ServingInputs& v = r.serving;
   std::string s;
-  if (v.slo_first_token) s = fmt::format("first token within {}", time_of(*v.slo_first_token));
-  if (v.slo_per_token) s += fmt::format("{}{} per token", s.empty() ? "" : " and ", time_of(*v.slo_per_token));
+  if (v.slo_first_token) s = fmt::format("first token within {}", seconds_text(*v.slo_first_token));
+  if (v.slo_per_token) s += fmt::format("{}{} per token", s.empty() ? "" : " and ", seconds_text(*v.slo_per_token));
   return s;
 }
 

@@ -9,8 +9,11 @@
 #include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/engine.hpp"
+#include "ask/answer/serving/prices.hpp"
 #include "ask/answer/serving/run.hpp"
+#include "ask/answer/serving/steady.hpp"
 #include "ask/answer/serving/traffic.hpp"
+#include "ask/answer/serving/whole_run.hpp"
 #include "ask/request/check/serving.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/prices.hpp"
@@ -20,13 +23,10 @@
 #include "report/interval.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/report.hpp"
-#include "ask/answer/serving/prices.hpp"
 #include "report/serve/serving_report.hpp"
-#include "ask/answer/serving/steady.hpp"
 #include "report/train/run_section.hpp"
 #include "text/counted.hpp"
 #include "text/format.hpp"
-#include "ask/answer/serving/whole_run.hpp"
 
 namespace llmcalc {
 namespace {
@@ -170,17 +170,13 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
   return s;
 }
 
-Section served_section(const Request& r) {
-  const std::optional<WholeRun> w = whole_run(r);
-  if (!w) return {};
-  return serving_section(w->request, w->engine, w->run, w->served,
-                         measured_capacity(w->request, w->engine, w->traffic));
+Section served_section(const ServingAnswer& a) {
+  const std::optional<WholeRun>& w = a.run();
+  return w ? serving_section(w->request, w->engine, w->run, w->served, a.capacity()) : Section();
 }
 
-Section long_run_section(const Request& r) {
-  const std::optional<WholeRun> w = whole_run(r);
-  if (!w || !why_no_long_run(w->request, w->engine).empty()) return {};
-  return steady_state_section(w->request, steady_state_of(*w));
+Section long_run_section(const ServingAnswer& a) {
+  return a.run() ? steady_state_section(a.run()->request, a.steady_state()) : Section();
 }
 
 Section steady_state_section(const Request& r, const SteadyState& s) {

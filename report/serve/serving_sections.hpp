@@ -1,11 +1,12 @@
 #pragma once
 /// Sections about a simulated run of a server.
 
+#include "ask/answer/serving/server.hpp"
 #include "ask/answer/serving/serving.hpp"
+#include "ask/answer/serving/steady.hpp"
 #include "ask/request/request.hpp"
 #include "report/report.hpp"
 #include "report/serve/serving_report.hpp"
-#include "ask/answer/serving/steady.hpp"
 
 namespace llmcalc {
 
@@ -16,9 +17,9 @@ Section engine_memory_section(const Request& r, const ServingEngine& e, Count to
 Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& s,
                         const ServingCapacity& capacity);
 /// The section of a whole run of the request's traffic; without rows where the engine has no room.
-Section served_section(const Request& r);
+Section served_section(const ServingAnswer& a);
 /// The section of that capacity, the same.
-Section long_run_section(const Request& r);
+Section long_run_section(const ServingAnswer& a);
 
 /// Its capacity by the limits of a pass.
 Section steady_state_section(const Request& r, const SteadyState& s);

@@ -63,7 +63,7 @@ class RequestRows {
 };
 
 /// Requests that were answered, by arrival.
-std::vector<std::size_t> answered_by_arrival(const std::vector<Answer>& answers) {
+std::vector<std::size_t> answered_by_arrival(const std::vector<AnswerTimes>& answers) {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < answers.size(); ++i)
     if (answers[i].last != never) all.push_back(i);
@@ -72,10 +72,10 @@ std::vector<std::size_t> answered_by_arrival(const std::vector<Answer>& answers)
   return all;
 }
 
-void put_requests(TraceText& text, const std::vector<Answer>& answers) {
+void put_requests(TraceText& text, const std::vector<AnswerTimes>& answers) {
   RequestRows rows;
   for (const std::size_t i : answered_by_arrival(answers)) {
-    const Answer& a = answers[i];
+    const AnswerTimes& a = answers[i];
     const std::int64_t sent = whole_nanoseconds(a.sent), first = whole_nanoseconds(a.first),
                        last = whole_nanoseconds(a.last);
     const TracePlace at{requests_process, rows.of(sent, last)};

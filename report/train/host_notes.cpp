@@ -21,13 +21,12 @@ Bytes most_on_host(const Request& r) {
 std::string host_memory_note(const Request& r, Bytes per_gpu) {
   const Cluster& c = r.hardware->cluster;
   if (per_gpu == Bytes() || c.device.host.capacity > Bytes()) return "";
-  const auto text = [](Bytes b) { return bytes_text(b); };
   const Count gpus = c.levels.empty() ? 1 : std::min(c.levels[0].ranks, devices(r.layout));
-  const std::string of_node = gpus > 1 ? fmt::format(", {} in a node of {}", text(gpus * per_gpu), gpus) : "";
+  const std::string of_node = gpus > 1 ? fmt::format(", {} in a node of {}", bytes_text(gpus * per_gpu), gpus) : "";
   return fmt::format(
       "on the host are {} per GPU{}; the hardware file of {} does not say what is there (\"host\": {{\"capacity\": "
       "...}}), and nothing checks it",
-      text(per_gpu), of_node, r.hardware->name);
+      bytes_text(per_gpu), of_node, r.hardware->name);
 }
 
 std::string host_updates_note(const Request& r) {

@@ -15,8 +15,10 @@
 
 namespace llmcalc {
 
-void note_measured_scale(const Request& r, const TrainEstimate& e, Report& report) {
-  const std::optional<double> scale = measured_scale(r, e);
+void note_measured_scale(const TrainingAnswer& a, Report& report) {
+  const Request& r = a.request();
+  const TrainEstimate& e = a.estimate();
+  const std::optional<double> scale = a.measured_scale();
   if (!scale) return;
   const auto rate = [](double tokens_per_s) { return human_text(Quantity(tokens_per_s), Unit::tokens_per_second); };
   const auto interval = interval_of(r);

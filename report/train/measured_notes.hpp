@@ -1,14 +1,14 @@
 #pragma once
 /// Notes about a measured throughput of training.
 
-#include "ask/answer/measured_scale.hpp"
+#include "ask/answer/training.hpp"
 #include "ask/request/request.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {
 
 /// Adds the note that says so, where there is one.
-void note_measured_scale(const Request& r, const TrainEstimate& e, Report& report);
+void note_measured_scale(const TrainingAnswer& a, Report& report);
 
 /// Says first in a report of plans that the re-scaled throughput of the best, the request's, cannot be, if so.
 void note_beyond_device(const Request& r, double tokens_per_s, Report& report);

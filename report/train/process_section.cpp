@@ -31,9 +31,9 @@ std::string process_text(const ProcessEstimate& p) {
                      interval_text(p.needed_low(), p.needed_high(), Unit::bytes));
 }
 
-Section process_section(const Request& r) {
+Section process_section(const TrainingAnswer& a) {
   Section s{"memory.process", "", {}};
-  const auto p = process_estimate(r);
+  const auto& p = a.process();
   if (!p) return s;
   s.title = fmt::format("a training process of {}, per GPU, estimated", p->software);
   s.add("software", "", p->software);
@@ -42,7 +42,7 @@ Section process_section(const Request& r) {
     if (const std::optional<Bytes>& b = p->fullest().*t.bytes; b && t.bytes != &ProcessMemory::slack)
       s.add(fmt::format("{}_bytes", t.name), std::string(t.label), *b, std::string(t.meaning));
   add_sums(s, *p);
-  s.add("fits", "fits", fits(*p, r.hardware->cluster.device));
+  s.add("fits", "fits", a.process_fits());
   return s;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ask/answer/process_estimate.hpp"
+#include "ask/answer/training.hpp"
 #include "ask/request/request.hpp"
 #include "report/report.hpp"
 
@@ -13,7 +14,7 @@ namespace llmcalc {
 std::string process_text(const ProcessEstimate& p);
 
 /// The terms of the fullest stage; empty where they are not known.
-Section process_section(const Request& r);
+Section process_section(const TrainingAnswer& a);
 /// One stage's terms as an object.
 json::Value process_json(const ProcessMemory& m);
 

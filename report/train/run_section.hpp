@@ -1,14 +1,15 @@
 #pragma once
 /// The section about a whole training run.
 
+#include "ask/answer/training.hpp"
 #include "ask/request/request.hpp"
-#include "calc/train.hpp"
-#include "calc/train.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {
 
 /// The whole run; empty if neither --tokens nor a measured throughput is given.
-Section run_section(const Request& r, const TrainEstimate& e);
+Section run_section(const TrainingAnswer& a);
+/// "12.1 days, 20,700 GPU-hours, 40k USD"; where failures are counted, all three count them.
+std::string run_text(const WholeTraining& w);
 
 }  // namespace llmcalc

@@ -14,13 +14,13 @@ Section changes_section(Section s, const std::vector<TimeChange>& all) {
 
 }  // namespace
 
-Section sensitivity_section(const Request& r) {
-  return changes_section({"sensitivity", "a tenth more of it changes the step by", {}}, step_sensitivity(r));
+Section sensitivity_section(const TrainingAnswer& a) {
+  return changes_section({"sensitivity", "a tenth more of it changes the step by", {}}, a.sensitivity());
 }
 
-Section decode_sensitivity_section(const Request& r) {
+Section decode_sensitivity_section(const InferenceAnswer& a) {
   return changes_section({"decode_sensitivity", "a tenth more of it changes the time per token by", {}},
-                         decode_sensitivity(r));
+                         a.sensitivity());
 }
 
 }  // namespace llmcalc

@@ -1,12 +1,13 @@
 #pragma once
 /// Sections about the change of a time where a part of the machine is a tenth better.
 
-#include "ask/request/request.hpp"
+#include "ask/answer/inference.hpp"
+#include "ask/answer/training.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {
 
-Section sensitivity_section(const Request& r);
-Section decode_sensitivity_section(const Request& r);
+Section sensitivity_section(const TrainingAnswer& a);
+Section decode_sensitivity_section(const InferenceAnswer& a);
 
 }  // namespace llmcalc

@@ -47,10 +47,6 @@ json::Value stage_json(const Request& r, const Stage& s) {
   return v;
 }
 
-}  // namespace
-
-namespace {
-
 /// The layers of every chunk, from the model's start, as --stage-layers takes them.
 std::string spread(const Partition& partition) {
   std::vector<Count> all;
@@ -58,14 +54,12 @@ std::string spread(const Partition& partition) {
   return stage_layers_text(all);
 }
 
-}  // namespace
-
-namespace {
-
-Grid stages_grid(const Request& r, const Stages& all) {
+Grid stages_grid(const TrainingAnswer& a) {
+  const Request& r = a.request();
+  const Stages& all = a.stages();
+  const auto& process = a.process();
   Grid g;
   g.key = "stages";
-  const auto process = process_estimate(r);
   for (const Stage& s : all.stages) {
     g.json.push_back(stage_json(r, s));
     if (process) g.json.back()["process"] = process_json(process->stages[static_cast<std::size_t>(s.rank)]);
@@ -88,12 +82,12 @@ Grid stages_grid(const Request& r, const Stages& all) {
 
 }  // namespace
 
-void add_stages(const Request& r, Report& report) {
-  const Stages all = stages_of(r);
-  report.grids.push_back(stages_grid(r, all));
+void add_stages(const TrainingAnswer& a, Report& report) {
+  const Request& r = a.request();
+  report.grids.push_back(stages_grid(a));
   if (ranks(r.layout, Group::pipeline) == 1 || !r.layout.stage_layers.empty()) return;
   report.notes.push_back(fmt::format("layers are spread over the {} as --stage-layers {}",
-                                     r.layout.chunks > 1 ? "chunks" : "stages", spread(all.partition)));
+                                     r.layout.chunks > 1 ? "chunks" : "stages", spread(a.stages().partition)));
 }
 
 Section layout_section(const Request& r) {
@@ -104,11 +98,11 @@ Section layout_section(const Request& r) {
   return s;
 }
 
-Section fullest_stage_section(const Request& r) {
+Section fullest_stage_section(const TrainingAnswer& a) {
+  const Request& r = a.request();
   Section s{"stages", "", {}};
   if (ranks(r.layout, Group::pipeline) == 1) return s;
-  const Stages all = stages_of(r);
-  const Stage& fullest = all.fullest();
+  const Stage& fullest = a.stages().fullest();
   s.add("layers", "", fullest.layers, Unit::none);
   s.add("in_flight", "", fullest.in_flight, Unit::none);
   if (splits(r)) s.add("for_weights", "", fullest.for_weights, Unit::none);

@@ -2,6 +2,7 @@
 /// Rows and notes about the stages of a pipeline, and JSON of the layout.
 
 #include "ask/answer/stages.hpp"
+#include "ask/answer/training.hpp"
 #include "ask/request/request.hpp"
 #include "report/report.hpp"
 
@@ -9,11 +10,11 @@ namespace llmcalc {
 
 /// Adds one row per stage (layers, micro-batches in flight, memory; as text only with --stages), and how layers are
 /// spread over the chunks.
-void add_stages(const Request& r, Report& report);
+void add_stages(const TrainingAnswer& a, Report& report);
 
 /// Numbers of the layout, and of the fullest stage of a pipeline, which explanations are of.
 Section layout_section(const Request& r);
-Section fullest_stage_section(const Request& r);
+Section fullest_stage_section(const TrainingAnswer& a);
 
 /// The layout in full: gpus, every degree, schedule, micro-batches, layers of the chunks.
 json::Value layout_json(const Request& r);

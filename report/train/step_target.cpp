@@ -22,8 +22,6 @@ namespace {
 
 constexpr const char* section_key = "step_target";
 
-std::string step_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
-
 /// The longest step that reaches the target; `e` is of the same request.
 Seconds allowed_seconds(const Request& r, const TrainEstimate& e) {
   const SpeedTarget& t = *r.target;
@@ -135,7 +133,7 @@ void add_gpus(Section& s, const Request& r) {
   const auto all = replica_attempts(r);
   if (!all.empty() && all.back().second.reaches()) {
     s.add("gpus", "fewest GPUs", all.back().first, Unit::none,
-          fmt::format("the same global batch, {}", step_text(all.back().second.time)));
+          fmt::format("the same global batch, {}", seconds_text(all.back().second.time)));
     return;
   }
   std::vector<Attempt> attempts;
@@ -169,7 +167,7 @@ Finding memory_finding(const Request& r, const Row& reached) {
 std::string step_as_it_is(const Request& r, const Attempt& now) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   const double mfu = model_utilization(e, e.estimate, r.plan, r.layout, r.hardware->cluster.device);
-  return fmt::format("{} per step, {} MFU, {}{}", step_text(now.time), human_text(Quantity(mfu), Unit::ratio),
+  return fmt::format("{} per step, {} MFU, {}{}", seconds_text(now.time), human_text(Quantity(mfu), Unit::ratio),
                      human_text(Quantity(tokens_per_second(e, e.estimate)), Unit::tokens_per_second),
                      lacks_memory(now) ? ", but does not fit" : "");
 }

@@ -14,8 +14,6 @@ namespace {
 
 constexpr Count times_the_rate = Count{1} << 16;  ///< from here on what it bounds takes no time
 
-std::string took_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
-
 /// A number as an option takes it, or rounded where it is not whole.
 std::string option_text(const Quantity& q) {
   const Count* whole = std::get_if<Count>(&q);
@@ -57,9 +55,10 @@ std::string why_none(const std::vector<Attempt>& all) {
     if (a.fits && (fastest == nullptr || over(a) < over(*fastest))) fastest = &a;
   if (fastest == nullptr) return fmt::format("does not fit, not even with {}", all.back().change);
   if (all.front().allowed != all.back().allowed)
-    return fmt::format("{} takes {}, and may take {}: the nearest", fastest->change, took_text(fastest->time),
-                       took_text(fastest->allowed));
-  return fmt::format("{} takes {}{}", fastest->change, took_text(fastest->time), all.size() > 1 ? ", the least" : "");
+    return fmt::format("{} takes {}, and may take {}: the nearest", fastest->change, seconds_text(fastest->time),
+                       seconds_text(fastest->allowed));
+  return fmt::format("{} takes {}{}", fastest->change, seconds_text(fastest->time),
+                     all.size() > 1 ? ", the least" : "");
 }
 
 std::optional<double> add_rate(Section& s, const Request& r, const HardwareRate& rate, Trial trial) {
@@ -73,7 +72,7 @@ std::optional<double> add_rate(Section& s, const Request& r, const HardwareRate&
       most, [&](Count n) { return at(n).in_time(); }, guess);
   if (!least) {
     add_none(s, fmt::format("no_{}", rate.key), rate.label,
-             fmt::format("all else takes {}, {}", took_text(at(most).time), rate.slow_else));
+             fmt::format("all else takes {}, {}", seconds_text(at(most).time), rate.slow_else));
     return std::nullopt;
   }
   const double found = rate.step * real(*least);

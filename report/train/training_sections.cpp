@@ -27,13 +27,15 @@ namespace llmcalc {
 namespace {
 
 /// `host`: bytes of the device that has most there.
-void add_capacity(Section& s, const Request& r, Bytes peak, Bytes host) {
+template <typename Half>
+void add_capacity(Section& s, const Half& a, Bytes host) {
+  const Request& r = a.request();
   if (!r.hardware) return;
   const Device& d = r.hardware->cluster.device;
   s.add("capacity_bytes", "capacity", d.memory, r.hardware->name);
   if (host != Bytes() && d.host.capacity != Bytes())
     s.add("host_capacity_bytes", "host's capacity", d.host.capacity, "per GPU");
-  s.add("fits", "fits", peak <= usable_memory(r) && d.host.holds(host));
+  s.add("fits", "fits", a.fits());
 }
 
 void add_process(Section& s, const Memory& m) {
@@ -148,8 +150,9 @@ std::string gradient_formats(const Plan& p) {
 }
 }  // namespace
 
-Section training_memory_section(const Request& r) {
-  const Stages all = stages_of(r);
+Section training_memory_section(const TrainingAnswer& a) {
+  const Request& r = a.request();
+  const Stages& all = a.stages();
   const Stage& fullest = all.fullest();
   const Memory& m = fullest.memory;
   Section s{"memory", title_of(all, fullest), {}};
@@ -175,12 +178,13 @@ Section training_memory_section(const Request& r) {
   if (trains_part(r.plan))
     s.add("trained_parameters", "trained", m.trained, Unit::parameters,
           trains_adapters(r.plan) ? "adapters" : "the rest is frozen");
-  add_capacity(s, r, m.peak, all.most_on_host());
+  add_capacity(s, a, all.most_on_host());
   return s;
 }
 
-Section inference_memory_section(const Request& r) {
-  const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
+Section inference_memory_section(const InferenceAnswer& a) {
+  const Request& r = a.request();
+  const Memory& m = a.memory();
   Section s{"inference_memory", "inference memory, per GPU", {}};
   s.add("weights_bytes", "weights", m.weights, weights_text(r));
   if (m.towers != Bytes()) s.add("towers_bytes", "towers", m.towers, tower_place(r.plan));
@@ -192,7 +196,7 @@ Section inference_memory_section(const Request& r) {
   s.add("peak_bytes", "", m.peak);
   if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
-  add_capacity(s, r, m.peak, m.host);
+  add_capacity(s, a, m.host);
   return s;
 }
 
@@ -238,10 +242,12 @@ Section activations_section(const Request& r) {
 
 namespace {
 
-std::string time_note(const Request& r, const TrainEstimate& e) {
+std::string time_note(const TrainingAnswer& a) {
+  const Request& r = a.request();
+  const TrainEstimate& e = a.estimate();
   if (!e.estimated) return "a bound: full efficiency";
   if (!r.software) return "at the efficiencies given";
-  const auto interval = interval_of(r, e);
+  const auto interval = a.interval();
   if (!interval) return fmt::format("under {}", r.software->name);
   return interval_text(*interval, e.estimate.total().value, Unit::seconds) + " in 9 of 10 cases";
 }
@@ -252,13 +258,15 @@ bool step_has_interval(std::string_view key) {
 
 }  // namespace
 
-Section step_section(const Request& r, const TrainEstimate& e) {
+Section step_section(const TrainingAnswer& a) {
+  const Request& r = a.request();
+  const TrainEstimate& e = a.estimate();
   const Plan& p = r.plan;
   const Device& device = r.hardware->cluster.device;
   const StepTime& t = e.estimate;
   const Count gpus = devices(r.layout);
   Section s{"step", "one optimizer step", {}};
-  s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(), time_note(r, e));
+  s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(), time_note(a));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.bound.total(), e.estimated ? "full efficiency" : "");
   s.add("tokens", "tokens", e.tokens, Unit::tokens,
         fmt::format("{} of {}", counted(p.global_batch, "sequence"), p.seq));
@@ -270,23 +278,26 @@ Section step_section(const Request& r, const TrainEstimate& e) {
     s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
           "--attention-flops full counts pairs that flash skips");
   s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
-  if (const auto interval = interval_of(r, e)) add_ends(s, *interval, step_has_interval);
+  if (const auto interval = a.interval()) add_ends(s, *interval, step_has_interval);
   add_limits(s, t);
   add_breakdown(s, r, t);
   return s;
 }
 
-Section estimate_section(const Request& r, const TrainEstimate& e) {
+Section estimate_section(const TrainingAnswer& a) {
+  const Request& r = a.request();
   Section s{"estimate", "", {}};
   s.add("class", "", std::string(name(class_of(r))));
   s.add("software", "", r.software->name);
   s.add("parameters", "", training_estimator().fitted);
   if (const auto interval = interval_of(r)) s.add("families", "", interval->families);
-  if (const auto scale = measured_scale(r, e)) s.add("measured_scale", "", *scale);
+  if (const auto scale = a.measured_scale()) s.add("measured_scale", "", *scale);
   return s;
 }
 
-Section utilization_section(const Request& r, const TrainEstimate& e) {
+Section utilization_section(const TrainingAnswer& a) {
+  const Request& r = a.request();
+  const TrainEstimate& e = a.estimate();
   const Device& device = r.hardware->cluster.device;
   Section s{"utilization", "the same throughput by convention", {}};
   const double rate = tokens_per_second(e, e.estimate);

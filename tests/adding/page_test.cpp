@@ -45,7 +45,7 @@ std::string code_in(const std::vector<std::string>& folders) {
 }  // namespace
 
 TEST_CASE("every example of docs/adding.md is code that is compiled", "[adding]") {
-  const std::string code = code_in({"calc", "presets", "report", "tests/adding"});
+  const std::string code = code_in({"calc", "presets", "ask", "report", "tests/adding"});
   const std::vector<std::string> examples = blocks(text_of(source / "docs/adding.md"));
   CHECK(examples.size() >= 10);
   for (const std::string& example : examples) {

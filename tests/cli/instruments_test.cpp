@@ -2,6 +2,7 @@
 
 #include "cli/kernels/instrument_sections.hpp"
 #include "presets/load.hpp"
+#include "report/render/render.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

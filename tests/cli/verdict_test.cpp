@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/kernels/found.hpp"
+#include "report/render/render.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 #include "validate/calibrate.hpp"

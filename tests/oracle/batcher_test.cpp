@@ -43,7 +43,7 @@ Fleet fleet_of(const Settings& s) {
 
 std::vector<Outcome> served_by_engine(const Settings& s, const PassTimes& times, const RequestTraffic& traffic) {
   std::vector<Outcome> all;
-  for (const Answer& a : serve(fleet_of(s), times, traffic).answers)
+  for (const AnswerTimes& a : serve(fleet_of(s), times, traffic).answers)
     all.push_back({a.first, a.last, static_cast<Count>(a.preemptions)});
   return all;
 }

@@ -254,7 +254,7 @@ TEST_CASE("a search over copies of sharded states divides experts inside a copy"
 TEST_CASE("a space without any plan that can be is known before it is searched", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   const auto counted = [](const Space& space) {
-    const Counts c = search(space).counts;
+    const SearchCounts c = search(space).counts;
     return c.fit + c.too_large > 0;
   };
   for (const Count tp : {0, 2, 3, 5, 8, 16})

@@ -76,7 +76,7 @@ TEST_CASE("a plan alone in its space has train()'s seconds and bytes", "[search]
       const SearchResult r = search(only(s, c));
       REQUIRE(r.best.size() == 1);
       CHECK(r.best[0] == trained(s, c));
-      CHECK(r.counts == Counts{.candidates = 1, .fit = 1});
+      CHECK(r.counts == SearchCounts{.candidates = 1, .fit = 1});
       ++tried;
     }
   CHECK(tried > 2000);

@@ -22,7 +22,7 @@ ServerRun run_of(const Disaggregated& d, const RequestTraffic& t) { return serve
 TEST_CASE("A prompt's engine gives the first token; the others come after the transfer", "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 4)}};
   const ServerRun run = run_of(pools(1, 1, {.wait = one_second / 2, .token = one_second / 20}), t);
-  const Answer& a = run.answers[0];
+  const AnswerTimes& a = run.answers[0];
   CHECK(a.first == 2 * one_second);
   // 0.5 s + 10 x 0.05 s; a pass of one row of the prompt's kind (1.1 s), whose token is the second; then 1 s each
   CHECK(a.last == 6 * one_second + one_second / 10);

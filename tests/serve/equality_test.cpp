@@ -134,7 +134,7 @@ TEST_CASE("The server equals one that looks at every sequence in every pass", "[
     REQUIRE(run.passes == plain.passes);
     REQUIRE(run.most_blocks == plain.most_blocks);
     for (std::size_t i = 0; i < run.answers.size(); ++i) {
-      const Answer &a = run.answers[i], &b = plain.answers[i];
+      const AnswerTimes &a = run.answers[i], &b = plain.answers[i];
       REQUIRE(std::tie(a.sent, a.first, a.last) == std::tie(b.sent, b.first, b.last));
       REQUIRE(std::tie(a.cached, a.preemptions) == std::tie(b.cached, b.preemptions));
       preempted += a.preemptions;

@@ -19,7 +19,7 @@ RequestTraffic alike(std::size_t n, Count users, Count prompt, Count generate) {
 }
 Fleet with(const SchedulerRules& rules) { return {.server = {.scheduler = rules}}; }
 /// First and last token of a request, in tenths of a second.
-std::pair<Count, Count> tenths(const Answer& a) {
+std::pair<Count, Count> tenths(const AnswerTimes& a) {
   return {static_cast<Count>(a.first * 10 / one_second), static_cast<Count>(a.last * 10 / one_second)};
 }
 using Tenths = std::pair<Count, Count>;

@@ -72,7 +72,7 @@ class PlainServer {
   const RequestTraffic& traffic_;
 
  public:
-  std::vector<Answer> answers;
+  std::vector<AnswerTimes> answers;
   Count passes = 0, most_blocks = 0, most_rows = 0;
 
  private:

@@ -67,7 +67,7 @@ TEST_CASE("Little's law holds exactly: time of requests in the system is the sum
   const RequestTraffic t = mixed(300);
   const ServerRun run = serve(tight(), even_times(), t);
   Ticks latencies = 0;
-  for (const Answer& a : run.answers) latencies += a.last - a.sent;
+  for (const AnswerTimes& a : run.answers) latencies += a.last - a.sent;
   CHECK(run.presence == latencies);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("No request is lost, no token is lost, and the cache is never larger t
   const ServerRun run = serve(tight(), even_times(), t);
   Count tokens = 0, preempted = 0;
   for (std::size_t i = 0; i < t.requests.size(); ++i) {
-    const Answer& a = run.answers[i];
+    const AnswerTimes& a = run.answers[i];
     CHECK(a.sent < a.first);
     CHECK((a.first < a.last) == (t.requests[i].generate > 1));
     CHECK(a.last != never);
@@ -103,7 +103,7 @@ TEST_CASE("Gaps between tokens add up to the time from the first token to the la
        {std::pair{tight(), &t}, std::pair{padded, &t}, std::pair{ranks, &t}, std::pair{tight(), &one}}) {
     const ServerRun run = serve(fleet, growing, *traffic);
     Ticks between = 0;
-    for (const Answer& a : run.answers) between += a.last - a.first;
+    for (const AnswerTimes& a : run.answers) between += a.last - a.first;
     CHECK(run.gaps.sum() == between);
     CHECK(run.gaps.size() == run.tokens - static_cast<Count>(traffic->requests.size()));
   }
@@ -118,7 +118,7 @@ TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][qu
     end = p.end;
   }};
   const ServerRun run = serve(tight(), even_times(), t, watch);
-  for (const Answer& a : run.answers) {
+  for (const AnswerTimes& a : run.answers) {
     changes.emplace_back(a.sent, 1);
     changes.emplace_back(a.last, -1);
   }
@@ -135,7 +135,7 @@ TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][qu
 TEST_CASE("A run is the same on every machine", "[serve][queue]") {
   const ServerRun run = serve(tight(), even_times(), mixed(200));
   std::uint64_t hash = 0;
-  for (const Answer& a : run.answers) {
+  for (const AnswerTimes& a : run.answers) {
     // Arrivals are doubles, which count here to the microsecond.
     hash = (hash ^ static_cast<std::uint64_t>(a.last / (one_second / 1'000'000))) * 0x100000001b3;
     hash = (hash ^ static_cast<std::uint64_t>(a.cached + 1000 * a.preemptions)) * 0x100000001b3;

@@ -52,7 +52,8 @@ TEST_CASE("Percentiles of gaps lie between the least gap and the greatest", "[se
 TEST_CASE("A run ends where whoever watches its answers says so", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20, request(10, 5)), .users = 1};
   Count seen = 0;
-  const ServerRun run = serve({}, even_times(), t, {.answered = [&](RequestId, const Answer&) { return ++seen < 7; }});
+  const ServerRun run =
+      serve({}, even_times(), t, {.answered = [&](RequestId, const AnswerTimes&) { return ++seen < 7; }});
   CHECK(run.stopped);
   CHECK(seen == 7);
   CHECK(served(run, t, 1).requests == 7);
@@ -142,7 +143,7 @@ TEST_CASE("Of a fixed batch what is answered is in progress no more", "[serve][s
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
   const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);
   double latencies = 0;
-  for (const Answer& a : run.answers) latencies += seconds(a.last - a.sent).value;
+  for (const AnswerTimes& a : run.answers) latencies += seconds(a.last - a.sent).value;
   CHECK(seconds(run.presence).value == Approx(latencies));
   for (const Sample& s : run.timeline.samples()) CHECK(s.in_progress + s.waiting <= 2 + 1e-9);
 }

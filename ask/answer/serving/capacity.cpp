@@ -8,10 +8,10 @@
 
 #include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/serving.hpp"
+#include "ask/answer/serving/steady.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/serving_inputs.hpp"
-#include "ask/answer/serving/steady.hpp"
 
 namespace llmcalc {
 namespace {
@@ -83,7 +83,7 @@ Count mean_turns(const std::vector<ServerRequest>& all) {
 /// all of one end and none of the other.
 ServingCapacity middle_half(const ServerRun& run, double parts) {
   std::vector<Ticks> ends;
-  for (const Answer& a : run.answers) ends.push_back(a.last);
+  for (const AnswerTimes& a : run.answers) ends.push_back(a.last);
   std::sort(ends.begin(), ends.end());
   const Ticks from = ends[ends.size() / 4], to = ends[ends.size() * 3 / 4];
   if (from == to) return {static_cast<Count>(ends.size()), seconds(ends.back()), parts};
@@ -163,7 +163,7 @@ class CapacityTrial {
       waiting = p.waiting;
       in_progress = std::max(few, p.in_progress);
     };
-    const auto answered = [&](RequestId, const Answer&) {
+    const auto answered = [&](RequestId, const AnswerTimes&) {
       return ++answers < nearly_all && waiting <= hopeless * in_progress;
     };
     run(rate, n, draw, {.pass = look, .answered = answered});
@@ -225,7 +225,7 @@ bool ServingCapacity::depends_on_queue() const {
 double queue_growth(const ServerRun& run) {
   Ticks first = never, last = 0;
   Count came = 0;
-  for (const Answer& a : run.answers) {
+  for (const AnswerTimes& a : run.answers) {
     if (a.sent == never) continue;
     first = std::min(first, a.sent);
     last = std::max(last, a.sent);

@@ -43,7 +43,7 @@ ServerRun run_within_slo(const Request& r, const ServingEngine& e, const Serving
   const std::vector<ServerRequest>& all = traffic.requests.requests;
   const Slo slo = slo_of(r);
   double met = real(static_cast<Count>(all.size()));
-  const auto note = [&](RequestId id, const Answer& a) {
+  const auto note = [&](RequestId id, const AnswerTimes& a) {
     if (!meets(slo, a, all[id])) --met;
     return 100 * (met / real(static_cast<Count>(all.size()))) >= r.serving.percentile;
   };

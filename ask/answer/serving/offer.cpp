@@ -130,12 +130,11 @@ Served served_alone(const Request& r, const ServingEngine& e, const ServingTraff
 
 std::string too_slow(const Request& r, const Served& s) {
   const ServingInputs& v = r.serving;
-  const auto time = [](Seconds t) { return human_text(Quantity(t.value), Unit::seconds); };
   if (s.met + chance(r, s) >= v.percentile / 100) return "";
   if (v.slo_first_token && s.first_token.mean > *v.slo_first_token)
-    return fmt::format("alone, a request has its first token after {}", time(s.first_token.mean));
+    return fmt::format("alone, a request has its first token after {}", seconds_text(s.first_token.mean));
   if (v.slo_per_token && s.per_token.mean > *v.slo_per_token)
-    return fmt::format("alone, a request takes {} per token", time(s.per_token.mean));
+    return fmt::format("alone, a request takes {} per token", seconds_text(s.per_token.mean));
   return fmt::format("alone, {:.4g} % of the requests keep the limits", 100 * s.met);
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/capacity.hpp"
+#include "ask/answer/serving/run.hpp"
 #include "ask/request/serving_inputs.hpp"
 
 namespace llmcalc {

@@ -6,8 +6,8 @@
 #include "ask/answer/serving/steady.hpp"
 #include "ask/answer/serving/traffic.hpp"
 #include "ask/request/check/serving.hpp"
-#include "ask/request/server.hpp"
 #include "ask/request/request.hpp"
+#include "ask/request/server.hpp"
 
 namespace llmcalc {
 
@@ -21,12 +21,6 @@ std::optional<WholeRun> whole_run(const Request& r) {
   all.run = serving_run(all.request, all.engine, all.traffic, false, [](Count, Count) { return true; });
   all.served = served_of(all.request, all.traffic, all.run.run);
   return all;
-}
-
-SteadyState steady_state_of(const WholeRun& w) {
-  std::optional<double> cached;
-  if (has_sessions(w.traffic.requests.requests)) cached = measured_capacity(w.request, w.engine, w.traffic).cached;
-  return steady_state_of(w.request, w.engine, w.traffic, w.served, cached);
 }
 
 }  // namespace llmcalc

@@ -18,7 +18,5 @@ struct WholeRun {
 };
 /// Absent where the engine has no room.
 std::optional<WholeRun> whole_run(const Request& r);
-/// Its capacity by the limits of a pass. With sessions what the cache has at capacity is measured for it.
-SteadyState steady_state_of(const WholeRun& w);
 
 }  // namespace llmcalc

@@ -1,9 +1,9 @@
 // What a server answered: rates, the cache in use, percentiles.
 
+#include "ask/answer/serving/whole_run.hpp"
 #include "report/explain/definition.hpp"
 #include "report/serve/serving_report.hpp"
 #include "report/serve/serving_sections.hpp"
-#include "ask/answer/serving/whole_run.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -21,7 +21,7 @@ Symbol time_counted(S s) { return as_symbol(s, "t_r", "time in which these answe
 
 /// What the counted answers have, over the time in which they came.
 Formula over_time(S s, const char* meaning, Count CountedAnswers::*tokens) {
-  const WholeRun w = *whole_run(s.request());
+  const WholeRun& w = s.run();
   return {"n_a/t_r", {{"n_a", meaning, number_text(w.served.counted.*tokens)}, time_counted(s)}};
 }
 

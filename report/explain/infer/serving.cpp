@@ -4,6 +4,9 @@
 #include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/engine.hpp"
+#include "ask/answer/serving/prices.hpp"
+#include "ask/answer/serving/steady.hpp"
+#include "ask/answer/serving/whole_run.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/serving_inputs.hpp"
@@ -12,11 +15,8 @@
 #include "report/explain/interval.hpp"
 #include "report/interval.hpp"
 #include "report/plan/planned.hpp"
-#include "ask/answer/serving/prices.hpp"
 #include "report/serve/serving_report.hpp"
 #include "report/serve/serving_sections.hpp"
-#include "ask/answer/serving/steady.hpp"
-#include "ask/answer/serving/whole_run.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -69,7 +69,7 @@ constexpr std::string_view by_time =
 
 /// What the other terms leave; those that the engine does not have are 0.
 Formula cache_of_engine(S s) {
-  const EngineMemory m = serving_engine(s.request()).memory;
+  const EngineMemory m = s.serving().engine().memory;
   const auto symbol = [](const char* name, const char* meaning, Bytes b) {
     return Symbol{name, meaning, number_text(b.value)};
   };
@@ -91,13 +91,8 @@ Formula adapters_of_engine(S s) {
           {{"N_a", "adapters in memory", number_text(all)}, {"M_a", "bytes of one", number_text(bytes.value)}}};
 }
 
-/// The run behind the rows of "serving" and "steady_state", which exist only where there is one.
-WholeRun run_of(S s) { return *whole_run(s.request()); }
-SteadyState long_run_of(const WholeRun& w) { return steady_state_of(w); }
-
 Formula measured_most(S s) {
-  const WholeRun w = run_of(s);
-  const ServingCapacity c = measured_capacity(w.request, w.engine, w.traffic);
+  const ServingCapacity& c = s.serving().capacity();
   return {"P*n_c/t_c",
           {{"P", "parts of the server, of which one was measured", number_text(c.parts)},
            {"n_c", "requests that it answers in a stretch of a run", number_text(c.requests)},
@@ -105,7 +100,7 @@ Formula measured_most(S s) {
 }
 
 Formula busy_share(S s) {
-  const WholeRun w = run_of(s);
+  const WholeRun& w = s.run();
   return {"t_b/(E*t_r)",
           {{"t_b", "time in passes, of all engines, s", number_text(w.served.counted.busy.value)},
            {"E", "engines", number_text(serving_engines(w.request))},
@@ -113,7 +108,7 @@ Formula busy_share(S s) {
 }
 
 Formula steady_most(S s) {
-  const SteadyState l = long_run_of(run_of(s));
+  const SteadyState& l = s.serving().steady_state();
   return {"R*k/T_k",
           {{"R", "ranks that hold requests, of all engines", number_text(l.ranks)},
            {"k", "requests that begin in a pass, at most", number_text(l.begun)},
@@ -121,7 +116,7 @@ Formula steady_most(S s) {
 }
 
 Formula steady_limit(S s) {
-  const SteadyState l = long_run_of(run_of(s));
+  const SteadyState& l = s.serving().steady_state();
   return {"min(k_t, k_s, k_b)",
           {{"k_t", "requests per pass by its tokens", number_text(l.by_tokens)},
            {"k_s", "by sequences in progress", number_text(l.by_sequences)},
@@ -132,11 +127,11 @@ Formula steady_limit(S s) {
 Formula steady_end(S s, const char* expression, double error) {
   return {expression, {steady_capacity(s), {"e_c", "the most that the two differ by", number_text(error)}}};
 }
-Formula steady_least(S s) { return steady_end(s, "mu/(1 + e_c)", long_run_of(run_of(s)).above); }
-Formula steady_highest(S s) { return steady_end(s, "mu/(1 - e_c)", long_run_of(run_of(s)).below); }
+Formula steady_least(S s) { return steady_end(s, "mu/(1 + e_c)", s.serving().steady_state().above); }
+Formula steady_highest(S s) { return steady_end(s, "mu/(1 - e_c)", s.serving().steady_state().below); }
 
 Formula cache_tokens(S s) {
-  const ServingEngine e = serving_engine(s.request());
+  const ServingEngine e = s.serving().engine();
   return {"floor(M_kv/(b*m_t))*b",
           {as_symbol(s, "M_kv", "KV cache, bytes", "engine_memory.kv_cache_bytes"),
            {"b", "tokens of a block", number_text(e.limits.block_tokens)},
@@ -144,7 +139,7 @@ Formula cache_tokens(S s) {
 }
 
 Formula sequences_at_once(S s) {
-  const ServingEngine e = serving_engine(s.request());
+  const ServingEngine e = s.serving().engine();
   const SchedulerRules& rules = e.rules.scheduler;
   const Count tokens = usual_tokens(s.request()), shared = shared_blocks(rules, s.request().serving.shared_prefix);
   return {"R_e*min(N_s, floor((B_k - b_p)/(b_s - b_p)))",
@@ -156,7 +151,7 @@ Formula sequences_at_once(S s) {
 }
 
 Formula profiled(S s) {
-  const ProfiledPass p = serving_engine(s.request()).memory.pass;
+  const ProfiledPass p = s.serving().engine().memory.pass;
   return {"max(M_s + M_h, M_l + 3*M_h)",
           {{"M_s", "the sampler's bytes of all logits", number_text(p.sampler.value)},
            {"M_h", "hidden states of the largest pass, bytes", number_text(p.hidden.value)},

@@ -47,7 +47,7 @@ void cap(Formula& f, Seconds value, Seconds left) {
 }
 
 /// The stage that memory is told of.
-Stage fullest_stage_of(S s) { return stages_of(s.request()).fullest(); }
+Stage fullest_stage_of(S s) { return s.training().stages().fullest(); }
 
 }  // namespace
 
@@ -101,7 +101,7 @@ Formula waiting_for_slowest(S s) {
 }
 
 Formula activations_in_flight(S s) {
-  const Stages all = stages_of(s.request());
+  const Stages& all = s.training().stages();
   const Cluster cluster = s.request().hardware ? s.cluster() : Cluster{};
   const Prices prices = price(s.arch(), s.plan(), s.layout(), cluster.device);
   const auto held = chunks_in_flight(prices, s.plan(), s.layout(), all.partition, all.fullest().rank);

@@ -1,0 +1,78 @@
+#include "ask/answer/inference.hpp"
+
+#include "ask/answer/process_estimate.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// No time is below its bound.
+std::optional<EstimateInterval> interval_above(const Request& r, InferenceClass kind, Seconds bound, Seconds estimate) {
+  const auto interval = interval_of(r, kind);
+  return interval ? std::optional(interval->above(bound, estimate)) : std::nullopt;
+}
+std::optional<EstimateInterval> interval_above(const Request& r, InferenceClass kind, const PassEstimate& pass) {
+  return interval_above(r, kind, pass.bound.total(), pass.estimate.total());
+}
+
+}  // namespace
+
+const InferEstimate& InferenceAnswer::estimate() const {
+  return estimate_.get(
+      [&] { return infer(request_.model.arch, request_.plan, request_.layout, request_.hardware->cluster); });
+}
+
+std::optional<EstimateInterval> InferenceAnswer::prefill_interval() const {
+  return interval_above(request_, InferenceClass::prefill, estimate().prefill);
+}
+
+std::optional<EstimateInterval> InferenceAnswer::decode_interval() const {
+  return interval_above(request_, InferenceClass::decode, estimate().middle);
+}
+
+std::optional<EstimateInterval> InferenceAnswer::first_token_interval() const {
+  const InferEstimate& e = estimate();
+  return interval_above(request_, InferenceClass::prefill, e.bound.first_token, e.estimate.first_token);
+}
+
+std::optional<EstimateInterval> InferenceAnswer::whole_interval() const {
+  const InferEstimate& e = estimate();
+  return interval_above(request_, InferenceClass::whole_batch, e.bound.total, e.estimate.total);
+}
+
+const PassSpent& InferenceAnswer::prefill_spent() const {
+  return prefill_spent_.get([&] {
+    const Cluster& on = request_.hardware->cluster;
+    const Plan& p = request_.plan;
+    return pass_spent(price_prefill(request_.model.arch, p, request_.layout, on.device, p.prompt), request_.layout, on);
+  });
+}
+
+const PassSpent& InferenceAnswer::decode_spent() const {
+  return decode_spent_.get([&] {
+    const Cluster& on = request_.hardware->cluster;
+    const Plan& p = request_.plan;
+    const Count context = p.prompt + p.generate / 2;
+    return pass_spent(price_decode(request_.model.arch, p, request_.layout, on.device, context), request_.layout, on);
+  });
+}
+
+const std::vector<TimeChange>& InferenceAnswer::sensitivity() const {
+  return sensitivity_.get([&] { return decode_sensitivity(request_); });
+}
+
+const Limits& InferenceAnswer::limits() const {
+  return limits_.get([&] {
+    return llmcalc::limits(request_.model.arch, request_.plan, request_.layout, request_.hardware->cluster.device);
+  });
+}
+
+const Memory& InferenceAnswer::memory() const {
+  return memory_.get(
+      [&] { return inference_memory(request_.model.arch, request_.plan, request_.layout, process_bytes(request_)); });
+}
+
+bool InferenceAnswer::fits() const {
+  return memory().peak <= usable_memory(request_) && request_.hardware->cluster.device.host.holds(memory().host);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,76 @@
+#include "ask/answer/run.hpp"
+
+#include <fmt/format.h>
+
+#include "ask/answer/process_estimate.hpp"
+#include "ask/request/prices.hpp"
+#include "text/counted.hpp"
+#include "text/error.hpp"
+#include "text/format.hpp"
+
+namespace llmcalc {
+namespace {
+
+double throughput(const Request& r, const TrainEstimate& e) {
+  if (r.run.measured_tokens_per_s) return *r.run.measured_tokens_per_s;
+  if (!r.run.mfu) return tokens_per_second(e, e.estimate);
+  const double per_token = static_cast<double>(e.flops.model_total.value) / real(mul(r.plan.micro_batch, r.plan.seq));
+  const FlopsPerSecond peak = r.hardware->cluster.device.peak(r.plan.precision);
+  return *r.run.mfu * real(devices(r.layout)) * peak.value / per_token;
+}
+
+/// A run that fails before its checkpoints are written never ends.
+void require_progress(const Failures& f, double kept) {
+  constexpr double least = 0.01;
+  if (kept >= least) return;
+  throw InputError(fmt::format(
+      "--mtbf {:g}: a failure every {} on {}, where a checkpoint takes {} and a restart {}: the run makes no "
+      "progress; "
+      "give a longer --mtbf, a higher --checkpoint-bandwidth or a shorter --restart",
+      f.mtbf_hours, seconds_text(time_between_failures(f)), counted(f.devices, "GPU"), seconds_text(f.checkpoint),
+      seconds_text(f.restart)));
+}
+
+RunFailures failures_in(const Request& r, Seconds time) {
+  RunFailures all{.rates = failures_of(r, devices(r.layout)), .checkpoint = checkpoint_bytes(r)};
+  all.goodput = goodput(all.rates);
+  require_progress(all.rates, all.goodput);
+  all.count = time.value / all.goodput / time_between_failures(all.rates).value;
+  return all;
+}
+
+void add_energy(const Request& r, WholeTraining& w) {
+  w.watts = watts_of(r);
+  if (!w.watts && (r.run.co2 || r.gave("--pue")))
+    throw InputError(fmt::format("{} needs the power of a GPU, which '{}' does not state; give --watts too",
+                                 r.run.co2 ? "--co2" : "--pue", r.hardware->name));
+  if (!w.watts) return;
+  w.energy_kwh = energy_kwh(w.effective_gpu_hours(), *w.watts, r.run.pue);
+  if (r.run.co2) w.co2_kg = co2_kg(*w.energy_kwh, *r.run.co2);
+}
+
+WholeTraining whole_training(const Request& r, double rate, const std::optional<EstimateInterval>& interval) {
+  WholeTraining w{.time = training_time(real(*r.run.tokens), rate)};
+  w.gpu_hours = device_hours(devices(r.layout), w.time);
+  if (!r.run.measured_tokens_per_s && !r.run.mfu) w.interval = interval;
+  if (r.run.mtbf) w.failures = failures_in(r, w.time);
+  if (r.run.days) w.gpus = gpus_for_days(r, rate);
+  add_energy(r, w);
+  w.usd_per_gpu_hour = price_of(r);
+  if (w.usd_per_gpu_hour) w.cost_usd = cost(w.effective_gpu_hours(), *w.usd_per_gpu_hour);
+  return w;
+}
+
+}  // namespace
+
+double WholeTraining::effective_days() const { return days(time) / (failures ? failures->goodput : 1); }
+double WholeTraining::effective_gpu_hours() const { return gpu_hours / (failures ? failures->goodput : 1); }
+
+RunEstimate run_estimate(const Request& r, const TrainEstimate& e, const std::optional<EstimateInterval>& interval) {
+  RunEstimate run{.tokens_per_s = throughput(r, e)};
+  run.possible = r.run.measured_tokens_per_s || r.run.mfu || e.memory.peak <= usable_memory(r);
+  if (r.run.tokens) run.whole = whole_training(r, run.tokens_per_s, interval);
+  return run;
+}
+
+}  // namespace llmcalc

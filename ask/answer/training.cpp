@@ -1,0 +1,56 @@
+#include "ask/answer/training.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+const TrainEstimate& TrainingAnswer::estimate() const {
+  return estimate_.get(
+      [&] { return train(request_.model.arch, request_.plan, request_.layout, request_.hardware->cluster); });
+}
+
+const RunEstimate& TrainingAnswer::run() const {
+  return run_.get([&] { return run_estimate(request_, estimate(), interval()); });
+}
+
+const std::vector<TimeChange>& TrainingAnswer::sensitivity() const {
+  return sensitivity_.get([&] { return step_sensitivity(request_); });
+}
+
+const Stages& TrainingAnswer::stages() const {
+  return stages_.get([&] { return stages_of(request_); });
+}
+
+bool TrainingAnswer::fits() const {
+  return memory().peak <= usable_memory(request_) &&
+         request_.hardware->cluster.device.host.holds(stages().most_on_host());
+}
+
+const std::optional<ProcessEstimate>& TrainingAnswer::process() const {
+  return process_.get([&] { return process_estimate(request_, memory().peak); });
+}
+
+bool TrainingAnswer::process_fits() const {
+  return !process() || llmcalc::fits(*process(), request_.hardware->cluster.device);
+}
+
+namespace {
+
+/// The request on a device that holds only the tensors for which a process leaves space.
+Request beside_process(Request r, const ProcessEstimate& p) {
+  Bytes& memory = r.hardware->cluster.device.memory;
+  memory -= std::min(memory, needed(p.fullest()) - p.tensors);
+  return r;
+}
+
+}  // namespace
+
+const std::vector<TypedRemedy>& TrainingAnswer::remedies() const {
+  return remedies_.get([&]() -> std::vector<TypedRemedy> {
+    if (!fits()) return typed_remedies(request_);
+    if (!process_fits()) return typed_remedies(beside_process(request_, *process()));
+    return {};
+  });
+}
+
+}  // namespace llmcalc
