@@ -46,7 +46,7 @@ std::string chosen(const Option& o, const std::string& text) {
   throw InputError(fmt::format("{}: expected {}, got {}", o.flag, one_of(o.value), in_quotes(text)));
 }
 
-std::string help_hint(const Command& c) { return fmt::format("'llmcalc {} --help-all' shows all", c.name); }
+std::string help_hint(const Command& c) { return fmt::format("'{} --help-all' shows all", invocation(c)); }
 
 void declare(CLI::App& app, const Command& command) {
   app.set_help_flag();
@@ -91,7 +91,7 @@ std::string elsewhere(const Command& command, const Option& o) {
   std::string takers;
   for (const Command& c : commands())
     if ((c.parts & o.parts) != 0) takers += (takers.empty() ? "" : "|") + std::string(c.name);
-  return fmt::format("{} is no option of 'llmcalc {}', only of {}; {}", o.flag, command.name, one_of(takers),
+  return fmt::format("{} is no option of '{}', only of {}; {}", o.flag, invocation(command), one_of(takers),
                      help_hint(command));
 }
 
@@ -109,8 +109,8 @@ Arguments::Arguments(const Command& command, Args args) : command_(command), typ
   for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
   for (std::size_t i = words_.size(); i < command.words.size(); ++i)
     if (command.words[i].required)
-      throw InputError(fmt::format("'llmcalc {}' needs {} ({}); 'llmcalc {} --help' shows an example", command.name,
-                                   command.words[i].name, command.words[i].help, command.name));
+      throw InputError(fmt::format("'{}' needs {} ({}); '{} --help' shows an example", invocation(command),
+                                   command.words[i].name, command.words[i].help, invocation(command)));
   if (has("--json") && has("--markdown"))
     throw InputError("--json and --markdown exclude each other; give one of them");
   if (has("--json") && has("--exact")) throw InputError("--json is always exact; leave --exact out");
@@ -120,8 +120,8 @@ void Arguments::refuse_extras(const std::vector<std::string>& extras) const {
   for (const std::string& extra : extras) {
     if (extra == "--") continue;
     if (extra.starts_with('-') && extras.front() != "--") refuse_unknown(extra.substr(0, extra.find('=')));
-    throw InputError(fmt::format("{} is one argument too many for 'llmcalc {}'; its help shows what it takes",
-                                 in_quotes(extra), command_.name));
+    throw InputError(fmt::format("{} is one argument too many for '{}'; its help shows what it takes", in_quotes(extra),
+                                 invocation(command_)));
   }
 }
 
@@ -142,7 +142,7 @@ void Arguments::refuse_unknown(std::string_view flag) const {
   std::vector<std::string> known;
   for (const Option* o : options_of(command_)) known.emplace_back(o->flag);
   const std::vector<std::string> near = nearest(flag, known, 1);
-  throw InputError(fmt::format("unknown option {} for 'llmcalc {}'{} ({})", in_quotes(flag), command_.name,
+  throw InputError(fmt::format("unknown option {} for '{}'{} ({})", in_quotes(flag), invocation(command_),
                                near.empty() ? "" : ", did you mean " + near[0] + "?", help_hint(command_)));
 }
 

@@ -26,7 +26,7 @@ constexpr std::array model_word{Word{"MODEL", model_meaning}};
 
 Command asks(const Question& q, std::string_view arguments, std::string_view summary, int (*run)(const Arguments&),
              std::span<const Option> own = {}) {
-  return {q.name, arguments, summary, q.summary, q.examples, model_word, own, q.parts, run};
+  return {"llmcalc", q.name, arguments, summary, q.summary, q.examples, model_word, own, q.parts, run};
 }
 
 std::vector<Command> make_commands() {
@@ -138,9 +138,16 @@ std::span<const Command> commands() {
   return all;
 }
 
-int run_llmcalc(Args args) {
+std::string invocation(const Command& c) {
+  return c.name.empty() ? std::string(c.program) : fmt::format("{} {}", c.program, c.name);
+}
+
+namespace {
+
+template <typename Run>
+int guarded(const Run& run) {
   try {
-    return dispatch(args);
+    return run();
   } catch (const PipeClosed&) {
     return 0;
   } catch (const InputError& e) {
@@ -155,6 +162,16 @@ int run_llmcalc(Args args) {
     return refuse(
         fmt::format("this is a mistake of llmcalc itself, {}; please report the command and its files", e.what()));
   }
+}
+
+}  // namespace
+
+int run_llmcalc(Args args) {
+  return guarded([&] { return dispatch(args); });
+}
+
+int run_program(const Command& c, Args args) {
+  return guarded([&] { return run_command(c, args); });
 }
 
 }  // namespace llmcalc

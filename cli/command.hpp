@@ -20,6 +20,7 @@ inline constexpr std::string_view model_meaning =
     "a preset, a model file, a config.json, a GGUF or safetensors file, or a folder of these";
 
 struct Command {
+  std::string_view program = "llmcalc";
   std::string_view name, arguments, summary;  ///< a line of 'llmcalc --help'
   std::string_view about, examples;           ///< first and last part of its own help
   std::span<const Word> words{};
@@ -28,10 +29,15 @@ struct Command {
   int (*run)(const Arguments&) = nullptr;  ///< the exit code; throws InputError
 };
 
+/// "llmcalc train": how a command is typed.
+std::string invocation(const Command& c);
+
 std::span<const Command> commands();
 
 /// Runs "llmcalc ARGS...": exit code 0 answer, 1 something moved, 2 bad input. Prints mistakes on stderr.
 int run_llmcalc(Args args);
+/// The same of a program that has one command.
+int run_program(const Command& c, Args args);
 
 extern const Command explain_command, scaling_command, collective_command, list_command, show_command, import_command,
     check_command, compare_command, accuracy_command, diagnose_command, plan_command, fit_command, serve_command,

@@ -43,7 +43,7 @@ std::string short_options(const Command& c) {
     else
       ++hidden;
   }
-  return hidden == 0 ? s : s + fmt::format("\n{} more options: llmcalc {} --help-all\n", hidden, c.name);
+  return hidden == 0 ? s : s + fmt::format("\n{} more options: {} --help-all\n", hidden, invocation(c));
 }
 
 std::string all_options(const Command& c) {
@@ -149,7 +149,7 @@ std::string program_help() {
 }
 
 std::string command_help(const Command& c, bool all) {
-  return fmt::format("usage: llmcalc {} {} [options]\n\n{}\n{}{}\nExamples:\n{}\n", c.name, c.arguments,
+  return fmt::format("usage: {} {} [options]\n\n{}\n{}{}\nExamples:\n{}\n", invocation(c), c.arguments,
                      wrapped("", c.about, output_columns()), words_help(c), all ? all_options(c) : short_options(c),
                      c.examples);
 }

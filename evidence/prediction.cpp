@@ -1,8 +1,7 @@
 #include "evidence/prediction.hpp"
 
 #include "evidence/case_memory.hpp"
-#include "evidence/fit/inference_fit.hpp"
-#include "evidence/fit/training_fit.hpp"
+#include "evidence/estimated.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/training_stack.hpp"
 

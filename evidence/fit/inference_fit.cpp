@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "evidence/estimated.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/replay.hpp"
 #include "evidence/row_subject.hpp"
@@ -43,12 +44,6 @@ class LastTimes {
 };
 
 }  // namespace
-
-InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p) {
-  Cluster cluster = c.cluster();
-  cluster.device.achieved = inference_rates(p, c.on.hardware, stack, c.plan);
-  return {c, stack, cluster, request_seconds(p, stack)};
-}
 
 InferenceParameters inference_parameters(std::span<const double> values) {
   InferenceParameters p;

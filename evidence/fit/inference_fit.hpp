@@ -12,9 +12,6 @@
 
 namespace llmcalc {
 
-/// The times of a case under parameters. The case outlives them.
-InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p);
-
 /// The figures that are times or rates. A row weighs 1, 0.6 or 0.1 by its tier A, B or C, times 0.3 where an input had
 /// to be assumed; a first token under load 0.1, since bursts of requests decide it; figures that repeat others, or that
 /// the row itself advises against, nothing.

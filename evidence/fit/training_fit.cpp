@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "evidence/estimated.hpp"
 #include "evidence/row_subject.hpp"
 #include "evidence/training_stack.hpp"
 
@@ -25,12 +26,6 @@ struct StepRow {
 };
 
 }  // namespace
-
-TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p) {
-  Cluster cluster = c.cluster();
-  cluster.device.achieved = training_rates(p, c.on.hardware, stack);
-  return train(c.arch, c.plan, c.layout, cluster);
-}
 
 TrainingParameters training_parameters(std::span<const double> values) {
   TrainingParameters p;

@@ -11,9 +11,6 @@
 
 namespace llmcalc {
 
-/// A step under parameters.
-TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p);
-
 /// The rows that have a time. A row weighs 1, 0.6 or 0.1 by its quality A, B or C, times 0.3 where an input had to be
 /// assumed.
 FitSet training_fit_set(const std::vector<TrainingRow>& rows, const Devices& devices);

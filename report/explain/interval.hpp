@@ -23,7 +23,7 @@ inline Formula families(const Setting& s, const char* path) {
 }
 
 inline constexpr std::string_view fitted_to_others = "each predicted by parameters fitted to the others";
-inline constexpr std::string_view left_out_figures = "llmcalc accuracy inference --leave-out";
+inline constexpr std::string_view left_out_figures = "llmcalc-fit inference";
 inline constexpr std::string_view interval_law =
     "the 90 % quantile of left-out errors, sources weighted equally, by class of runs";
 inline constexpr std::string_view known_interval = "estimates with a known interval, without --efficiency";

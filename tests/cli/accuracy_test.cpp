@@ -280,18 +280,23 @@ TEST_CASE("operator tables bring a replay within 3 % of the time per token and 5
 TEST_CASE("options of replays are refused elsewhere, and tables without the run's model", "[accuracy][cli]") {
   refused("inference --tables evidence/operators", "accuracy: --tables is for serving, whose runs are replayed");
   refused("memory --hardware h100", "accuracy: --hardware is for serving");
-  test::write_file(test::scratch() + "/thesis.tex", "mine");
-  refused("training --fit " + test::scratch() + "/thesis.tex", "exists and is no estimator of training");
-  CHECK(test::read_file(test::scratch() + "/thesis.tex") == "mine");
-  refused("serving --fit x.json", "accuracy: --fit is for training and inference");
   refused("serving --tables evidence/operators/rtx-pro-6000/qwen3-32b",
           "--tables: there are none of llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
   refused("serving " + file("no-model.json", R"({"name": "x", "requests": []})"), "\"model\" is missing");
 }
 
-TEST_CASE("an unknown term of an estimator is refused before a file is read", "[accuracy][cli]") {
-  refused("training nowhere.json --without hst", "--without: expected a term of the estimator (");
-  refused("inference nowhere.json --without hst", "got \"hst\"");
+TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files that it did not write", "[accuracy][cli]") {
+  const auto says = [](const std::string& arguments, const std::string& part) {
+    const test::Ran r = test::llmcalc_fit(arguments);
+    CHECK(r.code == 2);
+    CHECK_THAT(r.err, Contains(part));
+  };
+  const std::string thesis = test::scratch() + "/thesis.tex";
+  test::write_file(thesis, "mine");
+  says("training --out " + thesis, "exists and is no estimator of training");
+  CHECK(test::read_file(thesis) == "mine");
+  says("serving", "serving has no estimator of several parameters");
+  says("training nowhere.json --without hst", "--without: expected a term of the estimator (");
 }
 
 TEST_CASE("where nothing can be compared the report says so", "[accuracy][cli]") {

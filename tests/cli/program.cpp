@@ -94,13 +94,20 @@ std::string read_file(const std::string& path) {
 
 void write_file(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-Ran llmcalc(const std::string& arguments, const Shell& shell) {
+namespace {
+
+Ran ran(const std::string& path, const std::string& arguments, const Shell& shell) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";
-  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { " + shell.before + " '" + program() + "' " + arguments +
+  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { " + shell.before + " '" + path + "' " + arguments +
                               " 2>'" + err + "' " + shell.streams + "; } " + shell.behind + " >'" + out + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err), 0};
 }
+
+}  // namespace
+
+Ran llmcalc(const std::string& arguments, const Shell& shell) { return ran(program(), arguments, shell); }
+Ran llmcalc_fit(const std::string& arguments) { return ran(LLMCALC_PROGRAM "-fit", arguments, {}); }
 
 Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";

@@ -24,6 +24,9 @@ struct Shell {
 /// "llmcalc ARGUMENTS" through a shell, in the root of the source tree.
 Ran llmcalc(const std::string& arguments, const Shell& shell = {});
 
+/// "llmcalc-fit ARGUMENTS", the same.
+Ran llmcalc_fit(const std::string& arguments);
+
 /// Exit code 2, this one sentence on stderr, nothing on stdout; fails the test otherwise.
 void refused(const std::string& arguments, const std::string& sentence);
 /// The sentence of a refusal, with exit code 2, behind progress that a slow machine may show.

@@ -61,7 +61,7 @@ Formula least_of_interval(S s, const char* path) {
   return f;
 }
 constexpr std::string_view as_the_step = "as the step's time";
-constexpr std::string_view by_leaving_out = "llmcalc accuracy training --leave-out";
+constexpr std::string_view by_leaving_out = "llmcalc-fit training";
 constexpr std::string_view with_tokens = "--tokens D, and an estimate with a known interval";
 
 constexpr std::string_view given_tokens = "--tokens D";

@@ -210,7 +210,7 @@ Formula of_step(S s, const char* expression) { return within(interval_of(s.reque
 Formula of_fast_step(S s, const char* expression) {
   return within(interval_of(s.request()), expression, s, "step.bound_time_s");
 }
-constexpr std::string_view left_out = "llmcalc accuracy training --leave-out";
+constexpr std::string_view left_out = "llmcalc-fit training";
 
 constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
 constexpr Definition step_table[] = {

@@ -1,0 +1,22 @@
+#pragma once
+/// Measurements and their predictions, as commands ask for them.
+
+#include <string>
+#include <vector>
+
+#include "cli/progress_line.hpp"
+#include "evidence/accuracy.hpp"
+
+namespace llmcalc {
+
+/// Throws InputError for a word that is none.
+AccuracyKind accuracy_kind(const std::string& said);
+
+/// The measurements of files, those of the program where there are none. Throws InputError where a file cannot be read,
+/// has rows of another kind, or a row's id twice.
+MeasurementFile measurements(const std::vector<std::string>& paths, AccuracyKind kind);
+
+/// Shows its progress on the line.
+Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, const ReplayBasis& basis, ProgressLine& line);
+
+}  // namespace llmcalc

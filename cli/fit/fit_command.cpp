@@ -1,0 +1,178 @@
+#include "cli/fit/fit_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
+
+#include "cli/commands/accuracy.hpp"
+#include "cli/commands/ask.hpp"
+#include "cli/json_file.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/stop.hpp"
+#include "evidence/fit/left_out.hpp"
+#include "evidence/fit/once_measured.hpp"
+#include "evidence/profile/operator_table.hpp"
+#include "presets/estimators/inference_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
+#include "report/accuracy_report.hpp"
+#include "text/error.hpp"
+#include "text/file_exists.hpp"
+#include "text/names.hpp"
+#include "text/whole_file.hpp"
+
+namespace llmcalc {
+namespace {
+
+AccuracyWatch told(ProgressLine& line, const char* what) {
+  return [&line, what](Count done, Count all) {
+    line.show(fmt::format("{} {} of {}{}", what, done + 1, all,
+                          left_text(line.seconds(), static_cast<double>(done) / static_cast<double>(all))));
+  };
+}
+
+/// Names of the devices that rows were measured on, in order, each once.
+std::vector<std::string> devices_of(const Accuracy& a) {
+  std::set<std::string> names;
+  for (const PredictedRow& r : a.rows) names.insert(r.of.gpu);
+  return {names.begin(), names.end()};
+}
+
+/// Puts the values, and what left-out rows said, into an estimator.
+template <typename Estimate, typename Class>
+Estimate estimator(std::span<const double> values, const Accuracy& left_out, const IntervalsByClass& once_measured,
+                   std::string how) {
+  Estimate e;
+  std::copy(values.begin(), values.end(), e.parameters.values().begin());
+  e.fitted = std::move(how);
+  e.devices = devices_of(left_out);
+  e.intervals = in_order<Class>(intervals(left_out));
+  e.intervals_once_measured = in_order<Class>(once_measured);
+  return e;
+}
+
+/// The intervals of times from the operators' tables, where there are some.
+IntervalsByClass with_tables(const ReplayBasis& basis, const Accuracy& left_out) {
+  if (basis.tables.empty()) return {};
+  const Accuracy replays = accuracy(published_measurements(MeasurementKind::serving), AccuracyKind::serving, {}, basis);
+  return intervals_with_tables(replays, intervals(left_out));
+}
+
+json::Value estimator_file(std::span<const double> values, const Accuracy& left_out, const ReplayBasis& basis,
+                           std::string how) {
+  if (left_out.kind == AccuracyKind::inference)
+    return inference_estimator_json(
+        estimator<InferenceEstimator, InferenceClass>(values, left_out, with_tables(basis, left_out), std::move(how)));
+  return training_estimator_json(
+      estimator<TrainingEstimator, EstimateClass>(values, left_out, intervals_after_a_step(left_out), std::move(how)));
+}
+
+/// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
+void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, const ReplayBasis& basis,
+               Accuracy& a, ProgressLine& line) {
+  const double ridge = chosen_ridge(a.kind);
+  const std::vector<double> values = fitted(set, ridge, told(line, "fit: step"));
+  leave_out(a, set, ridge, values, told(line, "fit without family"));
+  const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
+  const std::string how = fmt::format("{}, to {} figures of {}", today(), n, file.where);
+  write_json(path, estimator_file(values, a, basis, how));
+}
+
+const EstimatorTerm& term(AccuracyKind kind, const std::string& said) {
+  std::string all;
+  for (const EstimatorTerm& t : estimator_terms(kind)) {
+    if (same_spelling(said, t.name)) return t;
+    all += (all.empty() ? "" : ", ") + std::string(t.name);
+  }
+  throw InputError(fmt::format("--without: expected a term of the estimator ({}), got {}", all, in_quotes(said)));
+}
+
+std::span<const double> shipped_values(AccuracyKind kind) {
+  if (kind == AccuracyKind::inference) return inference_estimator().parameters.values();
+  return training_estimator().parameters.values();
+}
+
+/// Whether a file is one that --fit wrote.
+bool is_fit(const std::string& path, AccuracyKind kind) {
+  try {
+    const json::Value file = json::parse(json::file_text(path), path);
+    const json::Object fit(file, path);
+    return fit.text_or("name", "") == name(kind) && fit.has("fitted") && fit.has("parameters");
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// A file of another kind is not written over, and a folder where nothing can be written is found out now.
+void check_fit_out(const std::string& path, AccuracyKind kind) {
+  const WholeFile probe(path);
+  if (file_exists(path) && !is_fit(path, kind))
+    throw InputError(fmt::format("'{}' exists and is no estimator of {}; refusing to overwrite it, give another --out",
+                                 path, name(kind)));
+}
+
+AccuracyKind fitted_kind(const std::string& said) {
+  const AccuracyKind kind = accuracy_kind(said);
+  if (kind == AccuracyKind::memory || kind == AccuracyKind::serving)
+    throw InputError(fmt::format("{} has no estimator of several parameters; give training or inference", said));
+  return kind;
+}
+
+/// Predictions by fitted parameters: a new fit that is written, one without a term, or one for each family left out.
+void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
+           ProgressLine& line) {
+  const FitSet set = fit_set(file, a.kind);
+  if (arguments.has("--out")) return write_fit(arguments.text("--out"), file, set, basis, a, line);
+  if (!arguments.has("--without"))
+    return leave_out(a, set, chosen_ridge(a.kind), shipped_values(a.kind), told(line, "fit without family"));
+  const EstimatorTerm& t = term(a.kind, arguments.text("--without"));
+  predict_again(a, set, fitted_without(set, chosen_ridge(a.kind), t, told(line, "fit: step")));
+}
+
+int run_fit_command(const Arguments& arguments) {
+  const AccuracyKind kind = fitted_kind(arguments.word("KIND"));
+  const std::vector<std::string> paths = arguments.words_from("FILE");
+  stop_at_once();
+  if (arguments.has("--without")) term(kind, arguments.text("--without"));
+  if (arguments.has("--out")) check_fit_out(arguments.text("--out"), kind);
+  ReplayBasis basis;
+  if (arguments.has("--tables")) basis.tables = read_operator_tables(arguments.text("--tables"));
+  ProgressLine line("reading measurements");
+  const MeasurementFile file = measurements(paths, kind);
+  Accuracy a = predicted(file, kind, {}, line);
+  refit(arguments, file, basis, a, line);
+  line.clear();
+  return print(accuracy_report(a, {paths, file.unknown_keys, arguments.has("--rows")}), arguments.screen());
+}
+
+constexpr std::array fit_words{
+    Word{"KIND", "training or inference"},
+    Word{.name = "FILE", .help = "files of measurements [those of the program]", .required = false, .repeats = true}};
+constexpr std::array fit_own_options{
+    Option{"--out", "FILE",
+           "fit to all rows and write the estimator to FILE; errors are of left-out sources (minutes)"},
+    Option{"--without", "TERM", "the estimator fitted without one of its terms: host, launch, fusion, links, ..."},
+    Option{"--tables", "DIR", "inference with --out: operator tables whose replays narrow the interval"},
+    Option{"--rows", "", "every row, with its subject and assumptions"}};
+
+}  // namespace
+
+const Command fit_program{
+    .program = "llmcalc-fit",
+    .name = "",
+    .arguments = "KIND [FILE ...]",
+    .summary = "fit of the estimators",
+    .about =
+        "Predicts every measurement by parameters that were fitted without its source; or fits the estimator anew.",
+    .examples =
+        "  llmcalc-fit training\n"
+        "  llmcalc-fit training --without host\n"
+        "  llmcalc-fit inference --tables evidence/operators/rtx-pro-6000 --out inference.json",
+    .words = fit_words,
+    .own = fit_own_options,
+    .parts = part::styles,
+    .run = run_fit_command};
+
+}  // namespace llmcalc

@@ -1,0 +1,10 @@
+#pragma once
+/// The one command of the program llmcalc-fit.
+
+#include "cli/command.hpp"
+
+namespace llmcalc {
+
+extern const Command fit_program;
+
+}  // namespace llmcalc
