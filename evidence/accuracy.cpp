@@ -1,11 +1,12 @@
 #include "evidence/accuracy.hpp"
+#include "evidence/names/device_name.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "evidence/case_check.hpp"
 #include "evidence/profile/table_passes.hpp"
-#include "evidence/row_check.hpp"
 #include "evidence/trained_process.hpp"
 #include "presets/estimators/training_estimator.hpp"
 
@@ -36,10 +37,6 @@ std::vector<PredictedPart> parts_of(const ProcessMemory& m) {
   return all;
 }
 
-bool states_memory(const TrainingMeasured& m) {
-  return m.memory_per_gpu_gb || m.memory_per_gpu_gib || m.memory_allocated_gib || m.memory_allocated_bytes;
-}
-
 Prediction divided(Prediction p, double unit) {
   p.value /= unit;
   if (p.low) *p.low /= unit;
@@ -67,30 +64,30 @@ class Predictor {
  public:
   Predictor(Accuracy& out, const ReplayBasis& basis) : out_(out), basis_(basis) {}
 
-  void add(const TrainingRow& row) {
-    if (out_.kind == AccuracyKind::memory && !states_memory(row.measured)) return;
-    const TrainingCase c = training_case(row, devices_);
-    if (!c.skip.empty()) return skip(row.id, c.skip);
-    if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
-    guarded(row.id, "", [&] { out_.kind == AccuracyKind::memory ? add_memories(row, c) : add_step(row, c); });
+  void add(const TrainingCase& c) {
+    if (out_.kind == AccuracyKind::memory && !c.states_memory) return;
+    if (!c.skip.empty()) return skip(c.head.id, c.skip);
+    if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(c.head.id, why);
+    if (out_.kind != AccuracyKind::memory && (out_.kind || c.step || !c.states_memory))
+      guarded(c.head.id, "", [&] { add_step(c); });
+    if (out_.kind != AccuracyKind::training && c.states_memory) guarded(c.head.id, "", [&] { add_memories(c); });
   }
 
-  void add(const RecordedRun& run) {
-    RunCase c = run_case(run, devices_, basis_.hardware ? &*basis_.hardware : nullptr);
-    if (!c.skip.empty()) return skip(run.name, c.skip);
+  void add(const RunCase& run) {
+    RunCase c = basis_.hardware ? on_device(run, *basis_.hardware) : run;
+    if (!c.skip.empty()) return skip(c.head.id, c.skip);
     const ReplayBasis basis = basis_of(c);
-    guarded(run.name, "", [&] { add_run(run, c, basis); });
+    guarded(c.head.id, "", [&] { add_run(c, basis); });
   }
 
-  void add(const InferenceRow& row) {
-    const InferenceCase c = inference_case(row, devices_);
-    if (!c.skip.empty()) return skip(row.id, c.skip);
-    if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
+  void add(const InferenceCase& c) {
+    if (!c.skip.empty()) return skip(c.head.id, c.skip);
+    if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(c.head.id, why);
     const PredictedCase predicted(c);
     for (const Figure& f : c.figures)
-      guarded(row.id, f.key + ": ", [&] {
-        check_figure(row, c, f);
-        add_figure(row, c, f, predicted);
+      guarded(c.head.id, f.key + ": ", [&] {
+        check_figure(c, f);
+        add_figure(c, f, predicted);
       });
   }
 
@@ -116,10 +113,10 @@ class Predictor {
     return own;
   }
 
-  void add_step(const TrainingRow& row, const TrainingCase& c) {
-    if (!c.step) return skip(row.id, c.no_step);
-    check_step(row, c);
-    PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = std::string(step_quantity)};
+  void add_step(const TrainingCase& c) {
+    if (!c.step) return skip(c.head.id, c.no_step);
+    check_step(c);
+    PredictedRow r{.id = c.head.id, .of = subject_of(c), .quantity = std::string(step_quantity)};
     const PredictedStep step = predicted_step(c);
     r.predicted = step.estimate;
     r.bound = step.bound;
@@ -133,11 +130,11 @@ class Predictor {
     keep(std::move(r));
   }
 
-  void add_memories(const TrainingRow& row, const TrainingCase& c) {
-    if (!c.no_memory.empty()) return skip(row.id, c.no_memory);
-    check_memories(row, c);
+  void add_memories(const TrainingCase& c) {
+    if (!c.no_memory.empty()) return skip(c.head.id, c.no_memory);
+    check_memories(c);
     for (const MeasuredMemory& m : c.memory) {
-      PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = memory_key(m.kind)};
+      PredictedRow r{.id = c.head.id, .of = subject_of(c), .quantity = memory_key(m.kind)};
       const ProcessMemory held = process_memory(c, m, memory_estimate().parameters);
       r.predicted = predicted_memory(held, m.kind);
       r.parts = parts_of(held);
@@ -147,11 +144,11 @@ class Predictor {
     }
   }
 
-  void add_figure(const InferenceRow& row, const InferenceCase& c, const Figure& f, const PredictedCase& of_row) {
-    if (f.value <= 0) return skip(row.id, fmt::format("{}: {}", f.key, f.doubt));
+  void add_figure(const InferenceCase& c, const Figure& f, const PredictedCase& of_row) {
+    if (f.value <= 0) return skip(c.head.id, fmt::format("{}: {}", f.key, f.doubt));
     const auto predicted = of_row.figure(f);
-    if (!predicted) return skip(row.id, fmt::format("{}: nothing predicts it", f.key));
-    PredictedRow r{.id = row.id, .of = subject_of(row, c, f), .quantity = f.key};
+    if (!predicted) return skip(c.head.id, fmt::format("{}: nothing predicts it", f.key));
+    PredictedRow r{.id = c.head.id, .of = subject_of(c, f), .quantity = f.key};
     r.predicted = divided(*predicted, f.unit);
     if (const auto bound = of_row.bound(f)) r.bound = *bound / f.unit;
     r.measured = f.value / f.unit;
@@ -171,17 +168,17 @@ class Predictor {
   }
 
   /// Each number of a run beside the recorded one; keys of both are in the same order.
-  void add_run(const RecordedRun& run, const RunCase& c, const ReplayBasis& basis) {
-    const Replay served = replay(run, c, passes_of(c, basis));
-    const std::vector<RunFigure> predicted = run_figures(served.times), recorded = run_figures(recorded_times(run));
+  void add_run(const RunCase& c, const ReplayBasis& basis) {
+    const Replay served = replay(c, passes_of(c, basis));
+    const std::vector<RunFigure> predicted = run_figures(served.times), recorded = run_figures(recorded_times(c));
     for (std::size_t i = 0; i < predicted.size(); ++i) {
-      PredictedRow r{.id = run.name, .of = subject_of(run, c), .quantity = predicted[i].key};
+      PredictedRow r{.id = c.head.id, .of = subject_of(c), .quantity = predicted[i].key};
       r.predicted = {predicted[i].value};
       r.measured = recorded[i].value;
       r.assumed = c.assumed;
       keep(std::move(r));
     }
-    out_.runs.push_back({run.name, served.rates});
+    out_.runs.push_back({c.head.id, served.rates});
   }
 
   Accuracy& out_;
@@ -191,22 +188,25 @@ class Predictor {
 
 }  // namespace
 
-Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch,
+Accuracy accuracy(const MeasurementFile& file, std::optional<AccuracyKind> kind, const AccuracyWatch& watch,
                   const ReplayBasis& basis) {
   Accuracy out;
   out.kind = kind;
   Predictor predictor(out, basis);
-  const std::vector<RecordedRun>& runs = file.serving;
-  const std::size_t replayed = kind == AccuracyKind::serving ? runs.size() : 0;
-  const auto all = static_cast<Count>(file.training.size() + file.inference.size() + replayed);
-  Count done = 0;
-  const auto add = [&](const auto& row) {
-    if (watch) watch(done++, all);
-    predictor.add(row);
+  const auto asks = [&](MeasurementKind rows) { return !kind || rows_for(*kind) == rows; };
+  Count all = 0, done = 0;
+  const auto each = [&](const auto& visit) {
+    if (asks(MeasurementKind::training)) visit(file.training);
+    if (asks(MeasurementKind::inference)) visit(file.inference);
+    if (asks(MeasurementKind::serving)) visit(file.serving);
   };
-  for (const TrainingRow& row : file.training) add(row);
-  for (const InferenceRow& row : file.inference) add(row);
-  for (std::size_t i = 0; i < replayed; ++i) add(runs[i]);
+  each([&](const auto& rows) { all += static_cast<Count>(rows.size()); });
+  each([&](const auto& rows) {
+    for (const auto& row : rows) {
+      if (watch) watch(done++, all);
+      predictor.add(row);
+    }
+  });
   return out;
 }
 

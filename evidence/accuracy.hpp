@@ -2,16 +2,17 @@
 /// Predictions beside the measurements of whole files.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "calc/choice.hpp"
 #include "evidence/errors.hpp"
-#include "evidence/measurement_file.hpp"
 #include "evidence/prediction.hpp"
 #include "evidence/replay.hpp"
 #include "evidence/row_subject.hpp"
+#include "evidence/rows/measurement_file.hpp"
 
 namespace llmcalc {
 
@@ -67,7 +68,7 @@ struct RunRates {
 };
 
 struct Accuracy {
-  AccuracyKind kind = AccuracyKind::training;
+  std::optional<AccuracyKind> kind;  ///< absent: each row by its own command
   std::vector<PredictedRow> rows;
   std::vector<SkippedRow> skipped;
   std::vector<RunRates> runs;  ///< of servers alone
@@ -76,9 +77,9 @@ struct Accuracy {
 /// Called before each row with the number of rows that are done, and of all.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
-/// Predicts every row of a file of the kind that is needed. `basis` is of servers alone. Throws InputError where tables
-/// lack a layer of a run's model.
-Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch = {},
+/// Predicts the rows of one kind; without a kind every row by its own command, of training the step and the memory.
+/// `basis` applies to servers. Throws InputError where tables lack a layer of a run's model.
+Accuracy accuracy(const MeasurementFile& file, std::optional<AccuracyKind> kind, const AccuracyWatch& watch = {},
                   const ReplayBasis& basis = {});
 
 }  // namespace llmcalc

@@ -14,7 +14,7 @@ struct GroupedBy {
   const std::string& (*of)(const PredictedRow&);
 };
 
-std::vector<GroupedBy> groupings(AccuracyKind kind) {
+std::vector<GroupedBy> groupings(std::optional<AccuracyKind> kind) {
   std::vector<GroupedBy> all{
       {"family", [](const PredictedRow& r) -> const std::string& { return r.of.family; }},
       {"gpu", [](const PredictedRow& r) -> const std::string& { return r.of.gpu; }},

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "calc/memory.hpp"
-#include "evidence/inference_stack.hpp"
+#include "evidence/names/inference_stack.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 
 namespace llmcalc {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "evidence/inference_case.hpp"
+#include "evidence/rows/inference_case.hpp"
 
 namespace llmcalc {
 

@@ -3,7 +3,7 @@
 
 #include "calc/train.hpp"
 #include "evidence/inference_times.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "presets/estimators/inference_estimator.hpp"
 #include "presets/estimators/training_estimator.hpp"
 

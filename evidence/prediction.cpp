@@ -2,8 +2,8 @@
 
 #include "evidence/case_memory.hpp"
 #include "evidence/estimated.hpp"
-#include "evidence/inference_stack.hpp"
-#include "evidence/training_stack.hpp"
+#include "evidence/names/inference_stack.hpp"
+#include "evidence/names/training_stack.hpp"
 
 namespace llmcalc {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "evidence/inference_times.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "presets/estimators/process_memory.hpp"
 
 namespace llmcalc {

@@ -11,14 +11,14 @@ namespace llmcalc {
 
 namespace {
 
-RequestTraffic traffic_of(const RecordedRun& run) {
+RequestTraffic traffic_of(const RunCase& run) {
   RequestTraffic all;
   for (const RecordedRequest& r : run.requests)
     all.requests.push_back({.at = r.queued - run.requests[0].queued, .prompt = r.prompt, .generate = r.generated});
   return all;
 }
 
-Count longest_of(const RecordedRun& run) {
+Count longest_of(const RunCase& run) {
   Count longest = 1;
   for (const RecordedRequest& r : run.requests) longest = std::max(longest, add(r.prompt, r.generated));
   return longest;
@@ -26,17 +26,17 @@ Count longest_of(const RecordedRun& run) {
 
 /// Engines that exchange tokens for experts step together; others serve whom a router sends them. Of a pipeline as many
 /// micro-batches are in flight as it has stages.
-Fleet fleet_of(const RecordedRun& run, const RunCase& c) {
+Fleet fleet_of(const RunCase& c) {
   Fleet fleet{.server = {.scheduler = scheduler_rules(c.arch, c.memory, c.limits, c.stack)},
               .routing = Routing::least_loaded};
   (c.in_step() ? fleet.server.ranks : fleet.replicas) = c.layout.dp;
-  fleet.server = with_micro_batches(fleet.server, c.arch.local.reach, c.layout.pp, longest_of(run));
+  fleet.server = with_micro_batches(fleet.server, c.arch.local.reach, c.layout.pp, longest_of(c));
   return fleet;
 }
 
 double rate(double tokens, Seconds time) { return time.value > 0 ? tokens / time.value : 0; }
 
-RequestTimes times_of(const ServerRun& served, const RecordedRun& run) {
+RequestTimes times_of(const ServerRun& served, const RunCase& run) {
   RequestTimes t;
   double tokens = 0;
   for (std::size_t i = 0; i < served.answers.size(); ++i) {
@@ -61,7 +61,7 @@ double tokens_between(const std::vector<Sample>& samples, Seconds begin, Seconds
   return tokens;
 }
 
-std::vector<RateOverTime> rates_of(const ServerRun& served, const RecordedRun& run) {
+std::vector<RateOverTime> rates_of(const ServerRun& served, const RunCase& run) {
   std::vector<RateOverTime> all;
   const std::vector<Sample> samples = served.timeline.samples();
   Seconds begin;
@@ -75,7 +75,7 @@ std::vector<RateOverTime> rates_of(const ServerRun& served, const RecordedRun& r
 
 }  // namespace
 
-RequestTimes recorded_times(const RecordedRun& run) {
+RequestTimes recorded_times(const RunCase& run) {
   RequestTimes t;
   double tokens = 0;
   Seconds last;
@@ -103,9 +103,9 @@ std::vector<RunFigure> run_figures(const RequestTimes& t) {
   return all;
 }
 
-Replay replay(const RecordedRun& run, const RunCase& c, const PassTimes& times) {
-  const ServerRun served = serve(fleet_of(run, c), times, traffic_of(run));
-  Replay r{.times = times_of(served, run), .rates = rates_of(served, run), .passes = served.passes};
+Replay replay(const RunCase& c, const PassTimes& times) {
+  const ServerRun served = serve(fleet_of(c), times, traffic_of(c));
+  Replay r{.times = times_of(served, c), .rates = rates_of(served, c), .passes = served.passes};
   for (const AnswerTimes& a : served.answers) r.preemptions += a.preemptions;
   return r;
 }

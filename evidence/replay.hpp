@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "evidence/profile/operator_table.hpp"
-#include "evidence/run_case.hpp"
+#include "evidence/rows/run_case.hpp"
 #include "serve/fleet.hpp"
 
 namespace llmcalc {
@@ -16,7 +16,7 @@ struct RequestTimes {
   std::vector<Seconds> first_token, per_token, latency;
   double tokens_per_s = 0;  ///< generated ones, from the first arrival to the last token
 };
-RequestTimes recorded_times(const RecordedRun& run);
+RequestTimes recorded_times(const RunCase& run);
 
 /// A number of a run: "ttft_mean_ms", and the 50th, 90th and 99th percentiles of it; the same of tpot and latency;
 /// "throughput_tok_s".
@@ -40,7 +40,7 @@ struct Replay {
 
 /// The requests at their times of arrival, with as many tokens as they had, on the run's engines. Precondition: the
 /// case is not to be skipped.
-Replay replay(const RecordedRun& run, const RunCase& c, const PassTimes& times);
+Replay replay(const RunCase& c, const PassTimes& times);
 
 /// The times that a replay uses: those of the shipped estimator, where nothing is given.
 struct ReplayBasis {

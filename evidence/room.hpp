@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "evidence/inference_case.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/rows/inference_case.hpp"
+#include "evidence/rows/training_case.hpp"
 
 namespace llmcalc {
 

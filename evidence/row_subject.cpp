@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "evidence/inference_stack.hpp"
-#include "evidence/training_stack.hpp"
+#include "evidence/names/inference_stack.hpp"
+#include "evidence/names/training_stack.hpp"
 
 namespace llmcalc {
 
@@ -75,8 +75,6 @@ std::string_view spoken(BatchKind k) {
   return "batch";
 }
 
-std::string or_not_stated(const std::string& text) { return text.empty() ? "not stated" : text; }
-
 std::string shown_name(const std::string& name, const Arch& arch) {
   return name.empty() ? fmt::format("{} layers of {}", arch.layers, arch.hidden) : name;
 }
@@ -89,14 +87,11 @@ std::string weights_of_blocks(const InferenceCase& c) {
 
 }  // namespace
 
-std::string family_of(const TrainingRow& row) { return or_not_stated(row.family); }
-std::string family_of(const InferenceRow& row) { return or_not_stated(row.source.title); }
-
-RowSubject subject_of(const TrainingRow& row, const TrainingCase& c) {
-  return {.family = family_of(row),
-          .model = shown_name(row.model.name, c.arch),
+RowSubject subject_of(const TrainingCase& c) {
+  return {.family = c.head.family,
+          .model = shown_name(c.head.model, c.arch),
           .gpu = c.on.hardware.name,
-          .gpus = row.hardware.count,
+          .gpus = c.head.gpus,
           .parallelism = kinds_of(c.layout),
           .layout = ranks_of(c.layout),
           .batch = fmt::format("micro-batch {} of {}, {} tokens", c.plan.micro_batch, c.plan.global_batch, c.plan.seq),
@@ -106,11 +101,11 @@ RowSubject subject_of(const TrainingRow& row, const TrainingCase& c) {
           .kind = std::string(name(estimate_class(c)))};
 }
 
-RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure) {
-  return {.family = family_of(row),
-          .model = shown_name(row.model.name, c.arch),
+RowSubject subject_of(const InferenceCase& c, const Figure& figure) {
+  return {.family = c.head.family,
+          .model = shown_name(c.head.model, c.arch),
           .gpu = c.on.hardware.name,
-          .gpus = row.hardware.count,
+          .gpus = c.head.gpus,
           .parallelism = kinds_of(c.layout),
           .layout = ranks_of(c.layout),
           .batch = fmt::format("{} {:g}, {:g} + {:g} tokens", spoken(c.kind), c.batch, c.prompt, c.generate),
@@ -120,14 +115,14 @@ RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Fig
           .kind = class_of(c, figure.quantity)};
 }
 
-RowSubject subject_of(const RecordedRun& run, const RunCase& c) {
-  return {.family = or_not_stated(run.source.title),
-          .model = c.model,
+RowSubject subject_of(const RunCase& c) {
+  return {.family = c.head.family,
+          .model = c.head.model,
           .gpu = c.on.hardware.name,
           .gpus = devices(c.layout),
           .parallelism = kinds_of(c.layout),
           .layout = ranks_of(c.layout),
-          .batch = fmt::format("{} requests", run.requests.size()),
+          .batch = fmt::format("{} requests", c.requests.size()),
           .precision = std::string(c.plan.weight_precision[Component::mlp].name()),
           .recompute = "",
           .software = c.engine.name,

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "evidence/inference_case.hpp"
-#include "evidence/run_case.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/rows/inference_case.hpp"
+#include "evidence/rows/run_case.hpp"
+#include "evidence/rows/training_case.hpp"
 
 namespace llmcalc {
 
@@ -24,13 +24,9 @@ struct RowSubject {
   std::string kind{};         ///< "dense", "assumed input", "experts"; in inference what the figure is
 };
 
-/// The source's runs: "not stated" where the row does not say.
-std::string family_of(const TrainingRow& row);
-std::string family_of(const InferenceRow& row);
-
 /// Precondition of all: the case is not to be skipped.
-RowSubject subject_of(const TrainingRow& row, const TrainingCase& c);
-RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure);
-RowSubject subject_of(const RecordedRun& run, const RunCase& c);
+RowSubject subject_of(const TrainingCase& c);
+RowSubject subject_of(const InferenceCase& c, const Figure& figure);
+RowSubject subject_of(const RunCase& c);
 
 }  // namespace llmcalc

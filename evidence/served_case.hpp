@@ -1,7 +1,7 @@
 #pragma once
 /// Clients of a row of inference, served by the row's engine.
 
-#include "evidence/inference_case.hpp"
+#include "evidence/rows/inference_case.hpp"
 #include "presets/estimators/inference_estimator.hpp"
 #include "serve/served.hpp"
 

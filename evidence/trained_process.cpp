@@ -14,11 +14,11 @@ MemorySoftware memory_software(const TrainingCase& c) {
   return c.stack.name == "torchtitan" ? MemorySoftware::titan : MemorySoftware::pytorch;
 }
 
-/// A row that says "mixed fp16/bf16" leaves open which; Megatron-LM's own scripts, and those that build on it, ask for
+/// Training in 16 bits, not said in which: Megatron-LM's own scripts, and those that build on it, ask for
 /// --fp16, whose gradients are accumulated in fp16.
 bool accumulates_halves(const TrainingCase& c, MemorySoftware software) {
   const bool megatron = software == MemorySoftware::megatron || software == MemorySoftware::megatron_deepspeed;
-  return megatron && c.recipe.find("mixed fp16/bf16") != std::string::npos;
+  return megatron && c.half_gradients_open;
 }
 
 /// Every second product's result is kept and the rest of a layer runs again: torchtitan's "selective" with "op", which

@@ -1,7 +1,7 @@
 #pragma once
 /// A row of training as a process that holds memory (presets/process_memory.hpp).
 
-#include "evidence/training_case.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "presets/estimators/process_memory.hpp"
 
 namespace llmcalc {

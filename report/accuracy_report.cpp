@@ -273,8 +273,9 @@ void add_verdict(Report& report, const Accuracy& a, const std::vector<ErrorGroup
 
 std::string title_of(const Accuracy& a, const AccuracyQuestion& q) {
   constexpr const char* what[] = {"optimizer steps", "peaks of memory in training", "inference", "servers"};
+  const char* of = a.kind ? what[static_cast<std::size_t>(*a.kind)] : "measurements";
   const std::string beside = q.files.empty() ? "published measurements" : fmt::format("{}", fmt::join(q.files, ", "));
-  return fmt::format("{}: predictions beside {}", what[static_cast<std::size_t>(a.kind)], beside);
+  return fmt::format("{}: predictions beside {}", of, beside);
 }
 
 /// The classes of figures that are predicted without an interval.
@@ -295,9 +296,6 @@ void add_notes(Report& report, const Accuracy& a, const AccuracyQuestion& q) {
     report.notes.push_back(
         fmt::format("{} not summed up: another of the same row says the same, or its source advises against it",
                     how_many(static_cast<std::size_t>(apart), "figure") + (apart == 1 ? " is" : " are")));
-  if (!q.unknown_keys.empty())
-    report.notes.push_back(
-        fmt::format("keys that are not known change no number: {}", fmt::join(q.unknown_keys, ", ")));
 }
 
 }  // namespace
@@ -307,7 +305,8 @@ Report accuracy_report(const Accuracy& a, const AccuracyQuestion& q) {
   Report report;
   report.command = "accuracy";
   report.title = title_of(a, q);
-  report.inputs = {{"kind", name(a.kind)}};
+  report.inputs = json::Value::object();
+  if (a.kind) report.inputs["kind"] = name(*a.kind);
   if (!q.files.empty()) report.inputs["files"] = fmt::format("{}", fmt::join(q.files, ", "));
   report.conventions = {{"error", "(predicted - measured) / measured; summaries take its size, but for signed"},
                         {"signed", "the median of errors with their sign"},

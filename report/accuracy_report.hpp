@@ -11,9 +11,8 @@ namespace llmcalc {
 
 /// What was compared with what.
 struct AccuracyQuestion {
-  std::vector<std::string> files;         ///< empty: the published measurements
-  std::vector<std::string> unknown_keys;  ///< of these files
-  bool rows = false;                      ///< whether text shows every row
+  std::vector<std::string> files;  ///< empty: the published measurements
+  bool rows = false;               ///< whether text shows every row
 };
 
 Report accuracy_report(const Accuracy& a, const AccuracyQuestion& question);

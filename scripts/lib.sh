@@ -58,7 +58,7 @@ need() {
 
 need_to_build() {
   need c++:g++ cmake:cmake ninja:ninja-build fmt/core.h:libfmt-dev CLI/CLI.hpp:libcli11-dev \
-    nlohmann/json.hpp:nlohmann-json3-dev
+    nlohmann/json.hpp:nlohmann-json3-dev zlib.h:zlib1g-dev
   # A compiler cache where there is one; CMake reads this when it first configures a build folder.
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 }

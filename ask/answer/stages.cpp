@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 namespace llmcalc {
 
 const Stage& Stages::fullest() const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -129,10 +130,12 @@ std::string recomputation_text(const Plan& p) {
 }
 
 namespace {
-DocumentRun read_run(Text text, Text where) {
+using ParseLength = Count (*)(Text text, Text where);
+
+DocumentRun read_run(Text text, Text where, ParseLength length) {
   const std::size_t times = text.find('x');
-  if (times == Text::npos) return {1, parse_positive(text, where)};
-  return {parse_positive(text.substr(0, times), where), parse_positive(text.substr(times + 1), where)};
+  if (times == Text::npos) return {1, length(text, where)};
+  return {parse_positive(text.substr(0, times), where), length(text.substr(times + 1), where)};
 }
 }  // namespace
 
@@ -143,7 +146,7 @@ Documents read_documents(Text text, Text where) {
     if (all.size() == Documents::capacity)
       throw InputError(fmt::format("{}: at most {} lengths, and {} are more; put equal ones together as 4x512", where,
                                    Documents::capacity, in_quotes(text)));
-    all.push(read_run(text.substr(from, end - from), where));
+    all.push(read_run(text.substr(from, end - from), where, parse_positive));
     from = end + 1;
   }
   return all;
@@ -241,7 +244,8 @@ Zero read_zero(Text text, Text where) {
 Ratio read_load(Text text, Text where) {
   const double x = parse_real(text, where);
   if (x < 1 || x > 1000) refuse_value(where, "a number from 1 (balanced) to 1000", text);
-  return {static_cast<Count>(std::llround(1000 * x)), 1000};
+  const Count thousandths = std::llround(1000 * x), common = std::gcd(thousandths, Count{1000});
+  return {thousandths / common, 1000 / common};
 }
 
 std::string order_text(const AxisOrder& order) {
@@ -264,7 +268,7 @@ StageLayers read_stage_layers(Text text, Text where) {
   StageLayers all;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    const DocumentRun run = read_run(text.substr(at, comma - at), where);
+    const DocumentRun run = read_run(text.substr(at, comma - at), where, parse_count);
     if (run.count > static_cast<Count>(StageLayers::capacity - all.size()))
       throw InputError(fmt::format("{}: more than {} chunks of layers", where, StageLayers::capacity));
     for (Count i = 0; i < run.count; ++i) all.push(run.length);

@@ -7,6 +7,7 @@
 #include "ask/request/option_fields.hpp"
 #include "ask/request/option_values.hpp"
 #include "ask/request/request.hpp"
+#include "ask/request/weight_precision.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
@@ -33,9 +34,12 @@ constexpr Field lora{[](Request& r, Text text, Text where) {
 constexpr Field freeze{
     [](Request& r, Text text, Text where) { r.plan.frozen = read_freeze(text, where); },
     [](const Request& r) { return r.plan.frozen.empty() ? json::Value() : json::Value(freeze_text(r.plan.frozen)); }};
-constexpr Field base_precision{value<&Plan::base_precision, read_stored>.read, [](const Request& r) {
-                                 return trains_adapters(r.plan) ? shown(r.plan.base_precision) : json::Value();
-                               }};
+constexpr Field base_precision{
+    [](Request& r, Text text, Text where) {
+      const WeightsGiven given = read_weight_precision(text, where, r.model);
+      r.plan.base_precision = settled(given, r.plan.base_precision, r.model.arch).formats_alone();
+    },
+    [](const Request& r) { return trains_adapters(r.plan) ? shown(r.plan.base_precision) : json::Value(); }};
 constexpr Field recompute{[](Request& r, Text text, Text where) {
                             const Recomputation again = read_recomputation(text, where);
                             r.plan.recompute = again.what;

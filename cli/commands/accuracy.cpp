@@ -1,73 +1,75 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <set>
+#include <span>
 
 #include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/accuracy.hpp"
 #include "cli/commands/ask.hpp"
+#include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
+#include "evidence/convert/convert.hpp"
 #include "evidence/profile/operator_table.hpp"
 #include "presets/load.hpp"
 #include "report/accuracy_report.hpp"
 #include "text/error.hpp"
+#include "text/file_exists.hpp"
 #include "text/names.hpp"
+#include "text/whole_file.hpp"
 
 namespace llmcalc {
 
 AccuracyKind accuracy_kind(const std::string& said) {
   if (const auto kind = parse<AccuracyKind>(said)) return *kind;
-  throw InputError(fmt::format("accuracy: expected training, memory, inference or serving, got {}", in_quotes(said)));
+  throw InputError(fmt::format("accuracy: expected training, memory, inference, serving, convert or a file, got {}",
+                               in_quotes(said)));
 }
 
 namespace {
 
 /// A file of measurements that the kind of prediction can be made for.
-MeasurementFile suitable(const std::string& path, AccuracyKind kind) {
+MeasurementFile suitable(const std::string& path, std::optional<AccuracyKind> kind) {
   MeasurementFile file = read_measurement_file(path);
-  if (file.kind == rows_for(kind)) return file;
-  constexpr std::array what{"rows of training", "rows of inference", "a server's requests"};
-  constexpr std::array command{"training' or 'accuracy memory", "inference", "serving"};
-  const auto is = static_cast<std::size_t>(file.kind);
-  throw InputError(fmt::format("{}: it has {}; 'llmcalc accuracy {}' reads it", path, what[is], command[is]));
+  if (!kind || file.has(rows_for(*kind))) return file;
+  constexpr std::array what{"training", "inference", "recorded runs of servers"};
+  throw InputError(fmt::format("{}: it has no rows of {}", path, what[static_cast<std::size_t>(rows_for(*kind))]));
 }
 
 /// Moves the rows of one file behind those of others. A row is told from others by its id, in a report of several
 /// files, too.
 void join_rows(MeasurementFile& all, MeasurementFile next) {
   std::set<std::string_view> ids;
-  for (const TrainingRow& r : all.training) ids.insert(r.id);
-  for (const InferenceRow& r : all.inference) ids.insert(r.id);
-  for (const RecordedRun& r : all.serving) ids.insert(r.name);
+  for (const TrainingCase& c : all.training) ids.insert(c.head.id);
+  for (const InferenceCase& c : all.inference) ids.insert(c.head.id);
+  for (const RunCase& c : all.serving) ids.insert(c.head.id);
   const auto check_id = [&](const std::string& id) {
     if (ids.contains(id))
       throw InputError(
           fmt::format("{}, row {}: {} has a row of that id too; ids are unique", next.where, in_quotes(id), all.where));
   };
-  for (const TrainingRow& r : next.training) check_id(r.id);
-  for (const InferenceRow& r : next.inference) check_id(r.id);
-  for (const RecordedRun& r : next.serving) check_id(r.name);
+  for (const TrainingCase& c : next.training) check_id(c.head.id);
+  for (const InferenceCase& c : next.inference) check_id(c.head.id);
+  for (const RunCase& c : next.serving) check_id(c.head.id);
   all.where += ", " + next.where;
-  for (TrainingRow& r : next.training) all.training.push_back(std::move(r));
-  for (InferenceRow& r : next.inference) all.inference.push_back(std::move(r));
-  for (RecordedRun& r : next.serving) all.serving.push_back(std::move(r));
-  all.unknown_keys.insert(all.unknown_keys.end(), next.unknown_keys.begin(), next.unknown_keys.end());
+  for (TrainingCase& c : next.training) all.training.push_back(std::move(c));
+  for (InferenceCase& c : next.inference) all.inference.push_back(std::move(c));
+  for (RunCase& c : next.serving) all.serving.push_back(std::move(c));
 }
 
 }  // namespace
 
-MeasurementFile measurements(const std::vector<std::string>& paths, AccuracyKind kind) {
-  if (paths.empty()) return published_measurements(rows_for(kind));
+MeasurementFile measurements(const std::vector<std::string>& paths, std::optional<AccuracyKind> kind) {
   MeasurementFile all = suitable(paths[0], kind);
   for (std::size_t i = 1; i < paths.size(); ++i) join_rows(all, suitable(paths[i], kind));
-  const std::set<std::string> unknown(all.unknown_keys.begin(), all.unknown_keys.end());
-  all.unknown_keys.assign(unknown.begin(), unknown.end());
   return all;
 }
 
-Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, const ReplayBasis& basis, ProgressLine& line) {
+Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind, const ReplayBasis& basis,
+                   ProgressLine& line) {
   const auto watch = [&](Count done, Count all) {
     const double share = static_cast<double>(done) / static_cast<double>(all);
     line.show(fmt::format("row {} of {}{}", done + 1, all, left_text(line.seconds(), share)));
@@ -78,7 +80,7 @@ Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, const ReplayB
 namespace {
 
 /// The times that a replay uses, from the options that replays alone have.
-ReplayBasis basis_of(const Arguments& arguments, AccuracyKind kind) {
+ReplayBasis basis_of(const Arguments& arguments, std::optional<AccuracyKind> kind) {
   for (const char* option : {"--tables", "--hardware"})
     if (arguments.has(option) && kind != AccuracyKind::serving)
       throw InputError(fmt::format("accuracy: {} is for serving, whose runs are replayed; leave it out", option));
@@ -88,20 +90,56 @@ ReplayBasis basis_of(const Arguments& arguments, AccuracyKind kind) {
   return basis;
 }
 
+/// Whether a file begins like the output of 'accuracy convert'.
+bool is_measurements(const std::string& path) {
+  const std::string text = json::file_text(path);
+  return text.empty() || text.starts_with("{\"id\":");
+}
+
+/// "accuracy convert OLD NEW"
+int run_convert(const std::vector<std::string>& paths) {
+  if (paths.size() != 2) throw InputError("'llmcalc accuracy convert' takes two files, OLD and NEW");
+  WholeFile out(paths[1]);
+  if (file_exists(paths[1]) && !is_measurements(paths[1]))
+    throw InputError(fmt::format(
+        "'{}' exists and has no measurements as requests; refusing to overwrite it, give another NEW", paths[1]));
+  const Converted all = convert(json::file_text(paths[0]), paths[0]);
+  std::string text;
+  for (const json::Value& row : all.rows) text += row.dump() + "\n";
+  out.write(std::as_bytes(std::span(text)));
+  out.finish();
+  for (const Unconverted& u : all.unconverted) say(fmt::format("llmcalc: note: row {}: {}", in_quotes(u.id), u.reason));
+  if (!all.unknown_keys.empty())
+    say(fmt::format("llmcalc: note: keys that are not known are kept under \"stated\": {}",
+                    fmt::join(all.unknown_keys, ", ")));
+  say(fmt::format("{}: {} rows, {} of them without a request", paths[1], all.rows.size(), all.unconverted.size()));
+  return 0;
+}
+
 int run_accuracy(const Arguments& arguments) {
-  const AccuracyKind kind = accuracy_kind(arguments.word("KIND"));
-  const std::vector<std::string> paths = arguments.words_from("FILE");
+  std::vector<std::string> paths = arguments.words_from("KIND");
+  if (paths.empty())
+    throw InputError("'llmcalc accuracy' needs a KIND (training, memory, inference or serving) or a FILE");
+  const std::string first = paths[0];
+  std::optional<AccuracyKind> kind = parse<AccuracyKind>(first);
+  if (first == "convert" || kind) paths.erase(paths.begin());
+  if (first == "convert") return run_convert(paths);
+  if (!kind && !file_exists(first)) kind = accuracy_kind(first);
   stop_at_once();
   const ReplayBasis basis = basis_of(arguments, kind);
   ProgressLine line("reading measurements");
-  const MeasurementFile file = measurements(paths, kind);
+  const MeasurementFile file = paths.empty() ? published_measurements(rows_for(*kind)) : measurements(paths, kind);
   const Accuracy a = predicted(file, kind, basis, line);
   line.clear();
-  return print(accuracy_report(a, {paths, file.unknown_keys, arguments.has("--rows")}), arguments.screen());
+  return print(accuracy_report(a, {paths, arguments.has("--rows")}), arguments.screen());
 }
 
 constexpr std::array accuracy_words{
-    Word{"KIND", "training, memory, inference or serving"},
+    Word{.name = "KIND",
+         .help =
+             "training, memory, inference or serving; convert rewrites a file OLD of earlier versions as NEW [each row "
+             "by its own command]",
+         .required = false},
     Word{.name = "FILE", .help = "files of measurements [those of the program]", .required = false, .repeats = true}};
 constexpr std::array accuracy_options{
     Option{"--rows", "", "every row, with what it is about and what was assumed"},
@@ -112,7 +150,7 @@ constexpr std::array accuracy_options{
 
 const Command accuracy_command{
     .name = "accuracy",
-    .arguments = "KIND [FILE ...]",
+    .arguments = "[KIND] [FILE ...]",
     .summary = "predictions and measurements",
     .about =
         "Predicts every row of a file of published measurements and sums up the errors: all rows, sources, GPUs, "
@@ -121,7 +159,7 @@ const Command accuracy_command{
         "replays recorded runs of servers and shows times, rates and throughput over time beside the recorded ones.",
     .examples =
         "  llmcalc accuracy training\n  llmcalc accuracy memory --rows\n"
-        "  llmcalc accuracy inference mine.json others.json --json\n"
+        "  llmcalc accuracy mine.jsonl others.json --json\n  llmcalc accuracy convert old.json new.jsonl\n"
         "  llmcalc accuracy serving --tables evidence/operators/rtx-pro-6000",
     .words = accuracy_words,
     .own = accuracy_options,

@@ -1,6 +1,7 @@
 #pragma once
 /// Measurements and their predictions, as commands ask for them.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,12 @@ namespace llmcalc {
 /// Throws InputError for a word that is none.
 AccuracyKind accuracy_kind(const std::string& said);
 
-/// The measurements of files, those of the program where there are none. Throws InputError where a file cannot be read,
-/// has rows of another kind, or a row's id twice.
-MeasurementFile measurements(const std::vector<std::string>& paths, AccuracyKind kind);
+/// The measurements of files. Throws InputError where a file cannot be read, has no rows of the kind, or a row's id
+/// twice.
+MeasurementFile measurements(const std::vector<std::string>& paths, std::optional<AccuracyKind> kind);
 
 /// Shows its progress on the line.
-Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, const ReplayBasis& basis, ProgressLine& line);
+Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind, const ReplayBasis& basis,
+                   ProgressLine& line);
 
 }  // namespace llmcalc

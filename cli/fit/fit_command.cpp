@@ -72,7 +72,7 @@ json::Value estimator_file(std::span<const double> values, const Accuracy& left_
 /// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
 void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, const ReplayBasis& basis,
                Accuracy& a, ProgressLine& line) {
-  const double ridge = chosen_ridge(a.kind);
+  const double ridge = chosen_ridge(*a.kind);
   const std::vector<double> values = fitted(set, ridge, told(line, "fit: step"));
   leave_out(a, set, ridge, values, told(line, "fit without family"));
   const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
@@ -123,12 +123,12 @@ AccuracyKind fitted_kind(const std::string& said) {
 /// Predictions by fitted parameters: a new fit that is written, one without a term, or one for each family left out.
 void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
            ProgressLine& line) {
-  const FitSet set = fit_set(file, a.kind);
+  const FitSet set = fit_set(file, *a.kind);
   if (arguments.has("--out")) return write_fit(arguments.text("--out"), file, set, basis, a, line);
   if (!arguments.has("--without"))
-    return leave_out(a, set, chosen_ridge(a.kind), shipped_values(a.kind), told(line, "fit without family"));
-  const EstimatorTerm& t = term(a.kind, arguments.text("--without"));
-  predict_again(a, set, fitted_without(set, chosen_ridge(a.kind), t, told(line, "fit: step")));
+    return leave_out(a, set, chosen_ridge(*a.kind), shipped_values(*a.kind), told(line, "fit without family"));
+  const EstimatorTerm& t = term(*a.kind, arguments.text("--without"));
+  predict_again(a, set, fitted_without(set, chosen_ridge(*a.kind), t, told(line, "fit: step")));
 }
 
 int run_fit_command(const Arguments& arguments) {
@@ -140,11 +140,11 @@ int run_fit_command(const Arguments& arguments) {
   ReplayBasis basis;
   if (arguments.has("--tables")) basis.tables = read_operator_tables(arguments.text("--tables"));
   ProgressLine line("reading measurements");
-  const MeasurementFile file = measurements(paths, kind);
+  const MeasurementFile file = paths.empty() ? published_measurements(rows_for(kind)) : measurements(paths, kind);
   Accuracy a = predicted(file, kind, {}, line);
   refit(arguments, file, basis, a, line);
   line.clear();
-  return print(accuracy_report(a, {paths, file.unknown_keys, arguments.has("--rows")}), arguments.screen());
+  return print(accuracy_report(a, {paths, arguments.has("--rows")}), arguments.screen());
 }
 
 constexpr std::array fit_words{

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "evidence/estimated.hpp"
-#include "evidence/inference_stack.hpp"
+#include "evidence/names/inference_stack.hpp"
 #include "evidence/replay.hpp"
 #include "evidence/row_subject.hpp"
 
@@ -14,9 +14,9 @@ namespace llmcalc {
 
 namespace {
 
-double figure_weight(const InferenceRow& row, const InferenceCase& c, const Figure& f) {
+double figure_weight(const InferenceCase& c, const Figure& f) {
   if (f.repeats || !f.doubt.empty()) return 0;
-  const double tier = row.tier == "A" ? 1 : row.tier == "C" ? 0.1 : 0.6;
+  const double tier = c.head.quality == "A" ? 1 : c.head.quality == "C" ? 0.1 : 0.6;
   const bool burst = inference_class(c, f.quantity) == InferenceClass::first_token;
   return tier * (c.input_assumed ? 0.3 : 1) * (burst ? 0.1 : 1);
 }
@@ -68,12 +68,12 @@ struct InferenceFitRows {
   }
 };
 
-void add_figures(InferenceFitRows& to, const InferenceRow& row, const Devices& devices) {
-  const auto c = std::make_shared<const InferenceCase>(inference_case(row, devices));
+void add_figures(InferenceFitRows& to, const InferenceCase& measured) {
+  const auto c = std::make_shared<const InferenceCase>(measured);
   if (!c->skip.empty() || c->cluster().device.peak(c->plan.precision).value <= 0) return;
   for (const Figure& f : c->figures) {
     if (!inference_class(*c, f.quantity) || f.value <= 0) continue;
-    to.add(fit_key(row.id, f.key), family_of(row), figure_weight(row, *c, f),
+    to.add(fit_key(c->head.id, f.key), c->head.family, figure_weight(*c, f),
            [of = FigureRow{c, inference_stack(*c), f}](std::span<const double> values) {
              thread_local LastTimes last;
              return std::log(*last.of(of, values).figure(of.figure) / of.figure.value);
@@ -83,25 +83,23 @@ void add_figures(InferenceFitRows& to, const InferenceRow& row, const Devices& d
 
 double mean_seconds(const std::vector<Seconds>& all) { return spread(all).mean.value; }
 
-void add_means(InferenceFitRows& to, const RecordedRun& run, const Devices& devices) {
-  const auto c = std::make_shared<const RunCase>(run_case(run, devices));
+void add_means(InferenceFitRows& to, const RunCase& run) {
+  const auto c = std::make_shared<const RunCase>(run);
   if (!c->skip.empty()) return;
-  const auto of = std::make_shared<const RecordedRun>(run);
   for (const auto& [key, times] :
        {std::pair{"ttft_mean_ms", &RequestTimes::first_token}, {"tpot_mean_ms", &RequestTimes::per_token}})
-    to.add(fit_key(run.name, key), run.source.title, 1, [c, of, times = times](std::span<const double> values) {
-      const Replay served = replay(*of, *c, estimated_passes(*c, inference_parameters(values)));
-      return std::log(mean_seconds(served.times.*times) / mean_seconds(recorded_times(*of).*times));
+    to.add(fit_key(run.head.id, key), run.head.family, 1, [c, times = times](std::span<const double> values) {
+      const Replay served = replay(*c, estimated_passes(*c, inference_parameters(values)));
+      return std::log(mean_seconds(served.times.*times) / mean_seconds(recorded_times(*c).*times));
     });
 }
 
 }  // namespace
 
-FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const std::vector<RecordedRun>& runs,
-                         const Devices& devices) {
+FitSet inference_fit_set(const std::vector<InferenceCase>& cases, const std::vector<RunCase>& runs) {
   InferenceFitRows all;
-  for (const InferenceRow& row : rows) add_figures(all, row, devices);
-  for (const RecordedRun& run : runs) add_means(all, run, devices);
+  for (const InferenceCase& c : cases) add_figures(all, c);
+  for (const RunCase& run : runs) add_means(all, run);
   weigh_families(all.set);
   all.set.error = [errors = std::make_shared<const std::vector<FitError>>(std::move(all.errors))](
                       std::size_t i, std::span<const double> values) { return (*errors)[i](values); };

@@ -7,7 +7,6 @@
 
 #include "evidence/fit/parameter_fit.hpp"
 #include "evidence/inference_times.hpp"
-#include "evidence/recorded_run.hpp"
 #include "presets/estimators/inference_estimator.hpp"
 
 namespace llmcalc {
@@ -16,8 +15,7 @@ namespace llmcalc {
 /// to be assumed; a first token under load 0.1, since bursts of requests decide it; figures that repeat others, or that
 /// the row itself advises against, nothing.
 /// Of a recorded run the means of TTFT and TPOT count, 1 each.
-FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const std::vector<RecordedRun>& runs,
-                         const Devices& devices);
+FitSet inference_fit_set(const std::vector<InferenceCase>& cases, const std::vector<RunCase>& runs);
 
 InferenceParameters inference_parameters(std::span<const double> values);
 

@@ -64,9 +64,8 @@ std::string kin(const std::string& family) {
 double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 0.4; }
 
 FitSet fit_set(const MeasurementFile& file, AccuracyKind kind) {
-  const Devices devices;
-  return kind == AccuracyKind::inference ? inference_fit_set(file.inference, file.serving, devices)
-                                         : training_fit_set(file.training, devices);
+  return kind == AccuracyKind::inference ? inference_fit_set(file.inference, file.serving)
+                                         : training_fit_set(file.training);
 }
 
 std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch) {

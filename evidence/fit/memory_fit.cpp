@@ -5,8 +5,8 @@
 #include <map>
 
 #include "evidence/fit/left_out.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "evidence/trained_process.hpp"
-#include "evidence/training_case.hpp"
 
 namespace llmcalc {
 
@@ -88,13 +88,12 @@ double predicted_bytes(const MemoryFitRow& r, const MemoryParameters& p) {
   return r.reserved ? r.bytes * (1 + p.reserved) : r.bytes;
 }
 
-FitRows memory_fit_rows(const std::vector<TrainingRow>& rows, const Devices& devices) {
+FitRows memory_fit_rows(const std::vector<TrainingCase>& cases) {
   FitRows out;
-  for (const TrainingRow& row : rows) {
-    const TrainingCase c = training_case(row, devices);
+  for (const TrainingCase& c : cases) {
     if (!c.skip.empty()) continue;
     for (const MeasuredMemory& m : c.memory)
-      out.push_back({.family = row.family,
+      out.push_back({.family = c.head.family,
                      .reserved = m.kind == MemoryKind::reserved,
                      .process = m.kind == MemoryKind::process,
                      .stated = m.stated,

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "evidence/device_name.hpp"
-#include "evidence/measurement_file.hpp"
+#include "evidence/names/device_name.hpp"
+#include "evidence/rows/measurement_file.hpp"
 #include "presets/estimators/memory_estimate.hpp"
 
 namespace llmcalc {
@@ -19,7 +19,7 @@ struct MemoryFitRow {
 };
 double predicted_bytes(const MemoryFitRow& row, const MemoryParameters& p);
 
-std::vector<MemoryFitRow> memory_fit_rows(const std::vector<TrainingRow>& rows, const Devices& devices);
+std::vector<MemoryFitRow> memory_fit_rows(const std::vector<TrainingCase>& cases);
 
 /// The parameters with the least mean of |ln(predicted / measured)| over rows that say what was read, families weighted
 /// equally, on a grid: shares from 0 to 0.3 by 0.005, a process from 1 GB (a CUDA context with PyTorch's kernels) to 5

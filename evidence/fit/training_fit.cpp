@@ -5,17 +5,17 @@
 #include <memory>
 
 #include "evidence/estimated.hpp"
+#include "evidence/names/training_stack.hpp"
 #include "evidence/row_subject.hpp"
-#include "evidence/training_stack.hpp"
 
 namespace llmcalc {
 
 namespace {
 
-double row_weight(const TrainingRow& row, const TrainingCase& c) {
-  const double quality = row.quality == "A" ? 1 : row.quality == "B" ? 0.6 : 0.1;
+double row_weight(const TrainingCase& c) {
+  const double quality = c.head.quality == "A" ? 1 : c.head.quality == "B" ? 0.6 : 0.1;
   // Composed from timings of layers, not measured as a whole.
-  const bool composed = row.family.find("single-node") != std::string::npos && row.family.find("vTrain") == 0;
+  const bool composed = c.head.family.find("single-node") != std::string::npos && c.head.family.find("vTrain") == 0;
   return quality * (c.input_assumed ? 0.3 : 1) * (composed ? 0.3 : 1);
 }
 
@@ -33,17 +33,16 @@ TrainingParameters training_parameters(std::span<const double> values) {
   return p;
 }
 
-FitSet training_fit_set(const std::vector<TrainingRow>& rows, const Devices& devices) {
+FitSet training_fit_set(const std::vector<TrainingCase>& cases) {
   FitSet set{.cards = training_parameter_cards, .loss = FitLoss::cauchy, .width = 0.05};
   const auto all = std::make_shared<std::vector<StepRow>>();
-  for (const TrainingRow& row : rows) {
-    TrainingCase c = training_case(row, devices);
+  for (const TrainingCase& c : cases) {
     if (!c.skip.empty() || !c.step) continue;
-    set.keys.push_back(fit_key(row.id, step_quantity));
-    set.families.push_back(family_of(row));
-    set.weights.push_back(row_weight(row, c));
+    set.keys.push_back(fit_key(c.head.id, step_quantity));
+    set.families.push_back(c.head.family);
+    set.weights.push_back(row_weight(c));
     const TrainingStack stack = training_stack(c);
-    all->push_back({std::move(c), stack});
+    all->push_back({c, stack});
   }
   weigh_families(set);
   set.error = [all](std::size_t i, std::span<const double> values) {

@@ -6,14 +6,14 @@
 
 #include "calc/train.hpp"
 #include "evidence/fit/parameter_fit.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "presets/estimators/training_estimator.hpp"
 
 namespace llmcalc {
 
 /// The rows that have a time. A row weighs 1, 0.6 or 0.1 by its quality A, B or C, times 0.3 where an input had to be
 /// assumed.
-FitSet training_fit_set(const std::vector<TrainingRow>& rows, const Devices& devices);
+FitSet training_fit_set(const std::vector<TrainingCase>& cases);
 
 TrainingParameters training_parameters(std::span<const double> values);
 

@@ -72,12 +72,12 @@ std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vecto
     for (const std::string& said : {t.origin.model, t.model_folder}) {
       const Builtin* preset = said.empty() ? nullptr : served_preset(said);
       if (preset == nullptr) continue;
-      if (preset->name == c.model) own.push_back(&t);
+      if (preset->name == c.head.model) own.push_back(&t);
       break;
     }
   if (own.empty())
-    throw InputError(
-        fmt::format("--tables: there are none of {} in '{}'; give the folder that holds them", c.model, all[0].path));
+    throw InputError(fmt::format("--tables: there are none of {} in '{}'; give the folder that holds them",
+                                 c.head.model, all[0].path));
   return own;
 }
 

@@ -3,8 +3,9 @@
 
 #include <vector>
 
+#include "evidence/names/device_name.hpp"
 #include "evidence/profile/operator_table.hpp"
-#include "evidence/run_case.hpp"
+#include "evidence/rows/run_case.hpp"
 #include "serve/pass_times.hpp"
 
 namespace llmcalc {

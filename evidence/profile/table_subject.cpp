@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "evidence/device_name.hpp"
-#include "evidence/format_name.hpp"
+#include "evidence/names/device_name.hpp"
+#include "evidence/names/format_name.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "text/names.hpp"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calc/choice.hpp"
 #include "calc/memory.hpp"
 #include "presets/estimators/memory_estimate.hpp"
 #include "presets/estimators/stored_plan.hpp"
@@ -21,6 +22,10 @@ enum class MemoryKind {
   process,    ///< all of the process, as nvidia-smi shows it
   peak        ///< a peak, not said of what
 };
+template <>
+inline constexpr auto choices<MemoryKind> =
+    std::array{Choice{MemoryKind::allocated, "allocated"}, Choice{MemoryKind::reserved, "reserved"},
+               Choice{MemoryKind::process, "process"}, Choice{MemoryKind::peak, "peak"}};
 
 /// Bytes of one rank. What is absent is not known, or not held by that software; nothing is 0 for want of knowledge.
 struct ProcessMemory {

@@ -4,7 +4,7 @@
 
 #include "ask/answer/stages.hpp"
 #include "ask/request/server.hpp"
-#include "evidence/engine_name.hpp"
+#include "evidence/names/engine_name.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "report/train/stages.hpp"
 

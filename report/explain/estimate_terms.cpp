@@ -12,8 +12,8 @@
 #include "ask/answer/interval.hpp"
 #include "ask/request/request.hpp"
 #include "evidence/accuracy.hpp"
-#include "evidence/measurement_file.hpp"
-#include "evidence/published.hpp"
+#include "evidence/rows/measurement_file.hpp"
+#include "evidence/rows/published.hpp"
 #include "report/interval.hpp"
 
 namespace llmcalc::explain {

@@ -15,10 +15,6 @@ using Catch::Contains;
 
 namespace {
 
-const std::string dense = "tests/cli/measurements/dense.json", experts = "tests/cli/measurements/experts.json",
-                  inference = "tests/cli/measurements/inference.json",
-                  run = "evidence/serving/rtx-pro-6000-llama-3.1-8b.json";
-
 const json::Value& published(const std::string& kind) {
   static std::map<std::string, json::Value> reports;
   if (!reports.contains(kind)) reports[kind] = test::ask("accuracy " + kind);
@@ -72,6 +68,15 @@ void refused(const std::string& arguments, const std::string& says) {
 }
 
 std::string training_row(const std::string& changed) {
+  auto row = json::parse(R"({"id": "a", "command": "train", "model": "gpt2", "hardware": "a100",
+    "inputs": {"gpus": 8, "micro_batch": 4, "global_batch": 64}, "measured": {"step_time_s": 1.5}})",
+                         "row");
+  row.merge_patch(json::parse(changed, "patch"));
+  return "[\n" + row.dump() + "\n]";
+}
+
+/// A row in the schema before requests.
+std::string old_row(const std::string& changed) {
   auto row = json::parse(R"({"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4, "ffn_hidden": 256,
     "seq_len": 64}, "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}})",
                          "row");
@@ -134,7 +139,7 @@ TEST_CASE("a row has its prediction, measurement and error, and nothing that is 
 }
 
 TEST_CASE("a dense run on a card that nobody knows is predicted, and says what was assumed", "[accuracy][cli]") {
-  const json::Value report = test::ask("accuracy training " + dense);
+  const json::Value report = test::ask("accuracy training " + test::measurements("dense"));
   REQUIRE(report["rows"].size() == 2);
   const json::Value& row = row_called(report, "new-card");
   CHECK(row["inputs"]["gpu"] == "Zeta Z1");
@@ -146,24 +151,23 @@ TEST_CASE("a dense run on a card that nobody knows is predicted, and says what w
   CHECK(row["class"] == "assumed input");
   CHECK(row_called(report, "known-card")["inputs"]["gpu"] == "rtx-4090");
   CHECK(report["skipped"].size() == 3);
-  CHECK_THAT(report["notes"].dump(), Contains("measured.joules, model.colour, mood"));
   CHECK_THAT(report["verdict"].back().get<std::string>(), Contains("skipped: 3 of 5 rows (60.0 %)"));
 
-  const json::Value memory = test::ask("accuracy memory " + dense);
+  const json::Value memory = test::ask("accuracy memory " + test::measurements("dense"));
   REQUIRE(memory["rows"].size() == 1);
   CHECK(memory["rows"][0]["measured"] == 70e9);
   CHECK(memory["rows"][0]["quantity"] == "peak_bytes");
 }
 
 TEST_CASE("a run with experts is a class of its own", "[accuracy][cli]") {
-  const json::Value report = test::ask("accuracy training " + experts);
+  const json::Value report = test::ask("accuracy training " + test::measurements("experts"));
   REQUIRE(report["rows"].size() == 1);
   CHECK(report["rows"][0]["class"] == "experts");
   CHECK(report["rows"][0]["measured"] == 4.2);
   CHECK(report["rows"][0]["inputs"]["parallelism"] == "ep+pp+zero");
   CHECK(report["rows"][0]["inputs"]["software"] == "megatron-core");
   CHECK(report["skipped"].empty());
-  const json::Value memory = test::ask("accuracy memory " + experts);
+  const json::Value memory = test::ask("accuracy memory " + test::measurements("experts"));
   REQUIRE(memory["rows"].size() == 2);
   CHECK(memory["rows"][0]["measured"] == 50 * 0x1p30);
   CHECK(memory["rows"][1]["measured"] == 41.5 * 0x1p30);
@@ -171,7 +175,7 @@ TEST_CASE("a run with experts is a class of its own", "[accuracy][cli]") {
 }
 
 TEST_CASE("inference is predicted key by key, static and with clients", "[accuracy][cli]") {
-  const json::Value report = test::ask("accuracy inference " + inference);
+  const json::Value report = test::ask("accuracy inference " + test::measurements("inference"));
   std::map<std::string, double> measured;
   for (const json::Value& row : report["rows"])
     measured[row["id"].get<std::string>() + " " + row["quantity"].get<std::string>()] = row["measured"];
@@ -190,54 +194,106 @@ TEST_CASE("inference is predicted key by key, static and with clients", "[accura
   CHECK_THAT(row_called(report, "clients")["assumed"].dump(), Contains("an engine of ours"));
   REQUIRE(report["skipped"].size() == 1);
   CHECK(report["skipped"][0]["reason"] == "batches of the kind \"weekly\" are not known");
-  CHECK_THAT(report["notes"].dump(), Contains("measured.watts"));
 }
 
 TEST_CASE("several files are one report", "[accuracy][cli]") {
-  const json::Value both = test::ask("accuracy training " + dense + " " + experts);
+  const json::Value both =
+      test::ask("accuracy training " + test::measurements("dense") + " " + test::measurements("experts"));
   CHECK(both["rows"].size() == 3);
-  CHECK(both["inputs"]["files"] == dense + ", " + experts);
-  CHECK_THAT(both["notes"].dump(), Contains("measured.joules, measured.max_temperature_c, model.colour"));
-  refused("training " + dense + " " + dense, ", row \"new-card\": " + dense + " has a row of that id too");
+  CHECK(both["inputs"]["files"] == test::measurements("dense") + ", " + test::measurements("experts"));
+  refused("training " + test::measurements("dense") + " " + test::measurements("dense"),
+          ", row \"new-card\": " + test::measurements("dense") + " has a row of that id too");
 }
 
 TEST_CASE("a wrong file is one sentence with file, line and row", "[accuracy][cli]") {
   refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
   refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
   refused("training " + file("empty.json", ""), "empty.json");
-  refused("training " + file("none.json", "[]"), "none.json:1: the list is empty");
+  refused("training " + file("none.json", "[]"),
+          "none.json: expected rows: a list in square brackets, or an object on each line");
   refused("training " + file("no-model.json", training_row(R"({"model": null})")), "\"model\" is missing");
-  refused("training " + file("no-layers.json", training_row(R"({"model": {"layers": null}})")),
-          "no-layers.json:2, row \"a\", \"model\": \"layers\" is missing");
-  refused("training " + file("unit.json", training_row(R"({"measured": {"iteration_time_s": "1.5 s"}})")),
-          "unit.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a finite number, got \"1.5 s\"");
-  refused("memory " + file("mfu.json", training_row(R"({"measured": {"mfu": 41}})")),
-          "expected a fraction of the peak, above 0 and at most 1, got 41");
-  refused("training " + file("soon.json", training_row(R"({"measured": {"iteration_time_s": 1e-300}})")),
-          "expected a number from 1e-9 to 1e15, got 1e-300");
-  refused("training " + file("large.json", training_row(R"({"hardware": {"gpu_memory_gb": 1e9}})")),
-          "\"gpu_memory_gb\": expected at most 1e6 GB, of one device, got");
+  refused("training " + file("input.json", training_row(R"({"inputs": {"batch": 8}})")),
+          "input.json:2, row \"a\", \"inputs\": \"batch\" is no input here, did you mean \"micro_batch\"?");
+  refused("training " + file("unit.json", training_row(R"({"measured": {"step_time_s": "1.5 s"}})")),
+          "unit.json:2, row \"a\", \"measured\", \"step_time_s\": expected a finite number, got \"1.5 s\"");
+  refused("training " + file("key.json", training_row(R"({"measured": {"step_s": 1}})")), "step_s");
   std::string twice = training_row("{}");
   twice.replace(twice.size() - 1, 1, "," + training_row("{}").substr(1));
   refused("training " + file("twice.json", twice), "twice.json:4, row \"a\": line 2 has a row of that id too");
 }
 
-TEST_CASE("a file of the other kind is told which command reads it", "[accuracy][cli]") {
-  refused("inference " + dense, dense + ": it has rows of training; 'llmcalc accuracy training'");
-  refused("training " + inference, inference + ": it has rows of inference; 'llmcalc accuracy inference' reads it");
-  refused("memory " + inference, "'llmcalc accuracy inference' reads it");
-  refused("serving " + inference, inference + ": it has rows of inference; 'llmcalc accuracy inference' reads it");
-  refused("inference " + run, run + ": it has a server's requests; 'llmcalc accuracy serving' reads it");
-  refused("speed", "accuracy: expected training, memory, inference or serving, got \"speed\"");
-  refused("", "'llmcalc accuracy' needs KIND (training, memory, inference or serving)");
+TEST_CASE("a wrong file in the schema before requests is one sentence", "[accuracy][cli]") {
+  const std::string out = " " + test::scratch() + "/wrong.jsonl";
+  const auto says = [&](const std::string& name, const std::string& changed, const std::string& part) {
+    refused("convert " + file(name, old_row(changed)) + out, part);
+  };
+  says("no-layers.json", R"({"model": {"layers": null}})",
+       "no-layers.json:2, row \"a\", \"model\": \"layers\" is missing");
+  says("unit.json", R"({"measured": {"iteration_time_s": "1.5 s"}})",
+       "unit.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a finite number, got \"1.5 s\"");
+  says("mfu.json", R"({"measured": {"mfu": 41}})", "expected a fraction of the peak, above 0 and at most 1, got 41");
+  says("soon.json", R"({"measured": {"iteration_time_s": 1e-300}})", "expected a number from 1e-9 to 1e15, got 1e-300");
+  says("large.json", R"({"hardware": {"gpu_memory_gb": 1e9}})",
+       "\"gpu_memory_gb\": expected at most 1e6 GB, of one device, got");
+  refused("convert " + file("no-run-model.json", R"({"name": "x", "requests": []})") + out, "\"model\" is missing");
+  refused("convert " + test::measurements("dense") + out, "it is in the present schema, and needs no conversion");
+  refused("convert " + test::measurements("dense"), "'llmcalc accuracy convert' takes two files, OLD and NEW");
+  refused("convert tests/cli/measurements/dense.json README.md", "refusing to overwrite it, give another NEW");
+  refused("training tests/cli/measurements/dense.json",
+          "this file is in the schema of earlier versions; 'llmcalc accuracy convert tests/cli/measurements/dense.json "
+          "NEW' rewrites it");
+}
+
+TEST_CASE("conversion keeps every row, and reports those without a request and unknown keys", "[accuracy][cli]") {
+  const std::string out = test::scratch() + "/converted.jsonl";
+  const test::Ran r = test::llmcalc("accuracy convert tests/cli/measurements/dense.json " + out);
+  CHECK(r.code == 0);
+  CHECK_THAT(r.err, Contains("row \"no-width\": the width of the MLP is not stated") &&
+                        Contains("kept under \"stated\": measured.joules, model.colour, mood") &&
+                        Catch::EndsWith("5 rows, 3 of them without a request\n"));
+  std::istringstream lines(test::read_file(out));
+  const json::Value old =
+      json::parse(test::read_file(LLMCALC_SOURCE_DIR "/tests/cli/measurements/dense.json"), "dense.json");
+  std::size_t rows = 0;
+  for (std::string line; std::getline(lines, line); ++rows) {
+    const json::Value row = json::parse(line, "row");
+    CHECK(row["id"] == old[rows]["id"]);
+    CHECK(row["stated"]["measured"] == old[rows]["measured"]);
+  }
+  CHECK(rows == old.size());
+}
+
+TEST_CASE("without a kind every row is scored by its own command", "[accuracy][cli]") {
+  const json::Value all = test::ask("accuracy " + test::measurements("dense") + " " + test::measurements("inference"));
+  std::size_t rows = 0;
+  for (const std::string kind : {"training", "memory", "inference"}) {
+    const json::Value of_kind =
+        test::ask("accuracy " + kind + " " +
+                  (kind == "inference" ? test::measurements("inference") : test::measurements("dense")));
+    for (const json::Value& row : of_kind["rows"])
+      CHECK(std::find(all["rows"].begin(), all["rows"].end(), row) != all["rows"].end());
+    rows += of_kind["rows"].size();
+  }
+  CHECK(all["rows"].size() == rows);
+}
+
+TEST_CASE("a file without rows of the kind is refused", "[accuracy][cli]") {
+  refused("inference " + test::measurements("dense"), test::measurements("dense") + ": it has no rows of inference");
+  refused("training " + test::measurements("inference"),
+          test::measurements("inference") + ": it has no rows of training");
+  refused("serving " + test::measurements("inference"),
+          test::measurements("inference") + ": it has no rows of recorded runs of servers");
+  refused("speed", "accuracy: expected training, memory, inference, serving, convert or a file, got \"speed\"");
+  refused("", "'llmcalc accuracy' needs a KIND (training, memory, inference or serving) or a FILE");
 }
 
 TEST_CASE("the text leads with the errors, and --rows shows every row", "[accuracy][cli][long]") {
-  const test::Ran r = test::llmcalc("accuracy inference " + inference);
+  const test::Ran r = test::llmcalc("accuracy inference " + test::measurements("inference"));
   CHECK(r.code == 0);
-  CHECK_THAT(r.out, Catch::StartsWith("inference: predictions beside " + inference + "\n\nerror "));
+  CHECK_THAT(r.out,
+             Catch::StartsWith("inference: predictions beside " + test::measurements("inference") + "\n\nerror "));
   CHECK_THAT(r.out, Contains("batches of the kind \"weekly\" are not known") && !Contains("ours-8B"));
-  const std::string all = test::llmcalc("accuracy inference " + inference + " --rows").out;
+  const std::string all = test::llmcalc("accuracy inference " + test::measurements("inference") + " --rows").out;
   CHECK_THAT(all, Contains("static: ours-8B on 1 Nova N5: one device; static batch 8, 512 + 128 tokens"));
   CHECK_THAT(all, Contains("clients: ours-8B on 2 h100-sxm-80gb: tp 2;"));
   CHECK_THAT(all, Contains("weekly"));
@@ -248,20 +304,22 @@ TEST_CASE("the text leads with the errors, and --rows shows every row", "[accura
 }
 
 TEST_CASE("a recorded run is compared in thirteen numbers and over time", "[accuracy][cli]") {
-  const json::Value report = test::ask("accuracy serving " + run);
-  CHECK(report["rows"].size() == 13);
+  const json::Value report = test::ask("accuracy serving");
+  CHECK(report["rows"].size() == 26);  // of two runs
   for (const char* key : {"ttft_mean_ms", "ttft_p50_ms", "tpot_p90_ms", "latency_p99_ms", "throughput_tok_s"}) {
-    const auto is = [&](const json::Value& r) { return r["quantity"] == key; };
+    const auto is = [&](const json::Value& r) {
+      return r["quantity"] == key && r["id"] == "rtx-pro-6000-llama-3.1-8b";
+    };
     const auto row = std::find_if(report["rows"].begin(), report["rows"].end(), is);
     REQUIRE(row != report["rows"].end());
-    CHECK((*row)["id"] == "rtx-pro-6000-llama-3.1-8b");
     CHECK((*row)["error"].get<double>() == Approx(error_of(*row)));
   }
   // The run's own mean: 300 requests, first_token_s - queued_s
   CHECK(report["rows"][0]["measured"].get<double>() == Approx(7097).margin(1));
   double tokens = 0;
   for (const json::Value& t : report["throughput"])
-    tokens += t["predicted_tok_s"].get<double>() * (t["end_s"].get<double>() - t["begin_s"].get<double>());
+    if (t["id"] == "rtx-pro-6000-llama-3.1-8b")
+      tokens += t["predicted_tok_s"].get<double>() * (t["end_s"].get<double>() - t["begin_s"].get<double>());
   CHECK(tokens == Approx(195753).epsilon(0.1));  // what the run generated, but for the end of a slower replay
 }
 
@@ -282,7 +340,6 @@ TEST_CASE("options of replays are refused elsewhere, and tables without the run'
   refused("memory --hardware h100", "accuracy: --hardware is for serving");
   refused("serving --tables evidence/operators/rtx-pro-6000/qwen3-32b",
           "--tables: there are none of llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
-  refused("serving " + file("no-model.json", R"({"name": "x", "requests": []})"), "\"model\" is missing");
 }
 
 TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files that it did not write", "[accuracy][cli]") {
@@ -309,13 +366,14 @@ TEST_CASE("Ctrl-C ends a long comparison cleanly, and progress is told", "[accur
   // Each row's schedule is played through: 65,536 micro-batches on 256 ranks of 4 chunks take about a second.
   std::string rows;
   for (int i = 0; i < 60; ++i) {
-    auto row = json::parse(training_row(R"({"model": {"layers": 1024, "ffn_hidden": 256}, "parallelism":
+    auto row = json::parse(old_row(R"({"model": {"layers": 1024, "ffn_hidden": 256}, "parallelism":
       {"pp": 256, "vp": 4}, "hardware": {"count": 256}, "batch": {"micro": 1, "global": 65536}})"),
                            "row")[0];
     row["id"] = "row-" + std::to_string(i);
     rows += (rows.empty() ? "[" : ",\n") + row.dump();
   }
-  const std::string path = file("long.json", rows + "]");
+  const std::string path = test::scratch() + "/long.jsonl";
+  REQUIRE(test::llmcalc("accuracy convert " + file("long.json", rows + "]") + " " + path).code == 0);
   const test::Ran r = test::signalled("accuracy training " + path, {SIGINT}, std::chrono::milliseconds(3000));
   CHECK(r.code == 130);
   CHECK(r.out.empty());

@@ -88,9 +88,9 @@ TEST_CASE("a wider interval for a device's sake has a note", "[estimate][cli][lo
 }
 
 TEST_CASE("figures without an interval are said to have none", "[estimate][cli]") {
-  CHECK(notes_say(ask("accuracy inference tests/cli/measurements/inference.json"),
+  CHECK(notes_say(ask("accuracy inference " + measurements("inference")),
                   "no interval is known for figures of the class memory"));
-  CHECK_FALSE(notes_say(ask("accuracy training tests/cli/measurements/dense.json"), "no interval"));
+  CHECK_FALSE(notes_say(ask("accuracy training " + measurements("dense")), "no interval"));
 }
 
 TEST_CASE("no end of an interval is faster than the bound", "[estimate][cli]") {

@@ -215,7 +215,7 @@ TEST_CASE("collectives and scaling use every option, or refuse it", "[options]")
 }
 
 TEST_CASE("accuracy shows its rows in text where they are asked for, and in JSON always", "[options]") {
-  const std::string memory = "accuracy memory tests/cli/measurements/experts.json";
+  const std::string memory = "accuracy memory " + test::measurements("experts");
   CHECK(test::llmcalc(memory).out != test::llmcalc(memory + " --rows").out);
   CHECK(test::ask(memory) == test::ask(memory + " --rows"));
 }

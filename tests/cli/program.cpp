@@ -107,6 +107,15 @@ Ran ran(const std::string& path, const std::string& arguments, const Shell& shel
 }  // namespace
 
 Ran llmcalc(const std::string& arguments, const Shell& shell) { return ran(program(), arguments, shell); }
+std::string measurements(const std::string& name) {
+  const std::string path = scratch() + "/" + name + ".jsonl";
+  if (std::filesystem::exists(path)) return path;
+  const Ran r = llmcalc("accuracy convert tests/cli/measurements/" + name + ".json " + path);
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  return path;
+}
+
 Ran llmcalc_fit(const std::string& arguments) { return ran(LLMCALC_PROGRAM "-fit", arguments, {}); }
 
 Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after) {

@@ -24,6 +24,9 @@ struct Shell {
 /// "llmcalc ARGUMENTS" through a shell, in the root of the source tree.
 Ran llmcalc(const std::string& arguments, const Shell& shell = {});
 
+/// Path of a file of tests/cli/measurements, rewritten by 'llmcalc accuracy convert'.
+std::string measurements(const std::string& name);
+
 /// "llmcalc-fit ARGUMENTS", the same.
 Ran llmcalc_fit(const std::string& arguments);
 

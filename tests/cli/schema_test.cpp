@@ -1,6 +1,7 @@
 // Everything that --json prints is what the JSON Schema says: a key has one meaning, and what is not known is absent.
 
 #include <algorithm>
+#include <sstream>
 
 #include "report/schema.hpp"
 #include "tests/catch.hpp"
@@ -75,7 +76,7 @@ const char* const commands[] = {
     "explain attn.q llama-3.1-8b",
     "explain ridge h100",
     "accuracy training",
-    "accuracy memory tests/cli/measurements/experts.json",
+
     "accuracy inference",
     "accuracy serving",
     "diagnose tests/cli/logs/vllm-v1.log --hardware h100",
@@ -110,6 +111,7 @@ TEST_CASE("every report is what the JSON Schema says, and holds no null", "[cont
   const test::LlamaSizes tiny{.d = 256, .layers = 2, .vocabulary = 512, .heads = 4, .kv = 2, .head_dim = 64, .ff = 512};
   const auto format = [](const std::string& name, Count) { return name == "attn_v" ? "Q6_K" : "Q4_K"; };
   const std::string gguf = write_gguf(folder, "m.gguf", llama_keys(tiny), gguf_llama(tiny, format));
+  all.push_back("accuracy memory " + test::measurements("experts"));
   all.push_back("show " + gguf);
   all.push_back("infer " + gguf + " --hardware h100");
   for (const std::string& command : all) {
@@ -135,4 +137,23 @@ TEST_CASE("the schema refuses what is not in it", "[contract][cli]") {
 TEST_CASE("docs/report.schema.json is the program's", "[contract][cli]") {
   CHECK(json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/report.schema.json"), "the schema") ==
         report_json_schema());
+}
+
+TEST_CASE("every published and example measurement is valid by docs/measurement.schema.json", "[contract][cli]") {
+  const json::Value schema = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/measurement.schema.json"), "schema");
+  for (const char* file : {"evidence/training.jsonl", "evidence/inference.jsonl", "evidence/serving.jsonl",
+                           "docs/examples/measurements.jsonl"}) {
+    std::istringstream lines(test::read_file(std::string(LLMCALC_SOURCE_DIR "/") + file));
+    for (std::string line; std::getline(lines, line);) {
+      const json::Value row = json::parse(line, file);
+      CAPTURE(file, row["id"]);
+      REQUIRE(flaw(row, schema, "row") == "");
+    }
+  }
+}
+
+TEST_CASE("the example measurements are predicted from presets", "[contract][cli]") {
+  const json::Value report = test::ask("accuracy docs/examples/measurements.jsonl");
+  CHECK(report["rows"].size() == 3);
+  CHECK(report["skipped"].empty());
 }

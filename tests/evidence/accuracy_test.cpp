@@ -5,6 +5,9 @@
 #include <set>
 
 #include "evidence/accuracy_groups.hpp"
+#include "evidence/convert/inference_conversion.hpp"
+#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/training_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 
@@ -47,7 +50,7 @@ const ErrorSummary* found(const std::vector<ErrorGroup>& groups, const std::stri
   return nullptr;
 }
 
-MeasurementFile file_of(const std::string& row) { return read_measurements("[" + row + "]", "mine"); }
+MeasurementFile file_of(const std::string& row) { return test::read_old("[" + row + "]", "mine"); }
 
 std::string inference_row(const std::string& batch, const std::string& measured) {
   return R"({"id": "i", "model": {"arch": {"layers": 2, "hidden": 4096, "heads": 32, "ffn": 14336}},
@@ -70,7 +73,7 @@ TEST_CASE("every published row is predicted or skipped with a reason", "[accurac
   CHECK(20 * t.skipped.size() < 1659);
 
   std::size_t memories = 0;
-  for (const TrainingRow& row : published(MeasurementKind::training).training) {
+  for (const TrainingRow& row : test::training_rows()) {
     const TrainingMeasured& m = row.measured;
     memories += m.memory_per_gpu_gb.has_value() + m.memory_per_gpu_gib.has_value() +
                 m.memory_allocated_gib.has_value() + m.memory_allocated_bytes.has_value();
@@ -79,14 +82,14 @@ TEST_CASE("every published row is predicted or skipped with a reason", "[accurac
   CHECK(mem.rows.size() + mem.skipped.size() == memories);
 
   std::size_t figures = 0;
-  for (const InferenceRow& row : published(MeasurementKind::inference).inference) figures += row.measured.size();
+  for (const InferenceRow& row : test::inference_rows()) figures += row.measured.size();
   const Accuracy& i = published_accuracy(AccuracyKind::inference);
   CHECK(i.rows.size() + i.skipped.size() == figures);
 }
 
 TEST_CASE("what was measured stands in the row's own key and unit", "[accuracy]") {
   std::map<std::pair<std::string, std::string>, double> said;
-  for (const InferenceRow& row : published(MeasurementKind::inference).inference)
+  for (const InferenceRow& row : test::inference_rows())
     for (const auto& [key, value] : row.measured) said[{row.id, key}] = value;
   for (const PredictedRow& r : published_accuracy(AccuracyKind::inference).rows) {
     INFO(r.id << " " << r.quantity);
@@ -96,7 +99,7 @@ TEST_CASE("what was measured stands in the row's own key and unit", "[accuracy]"
   }
   for (const PredictedRow& r : published_accuracy(AccuracyKind::training).rows) {
     if (r.measured_as != "iteration_time_s") continue;
-    CHECK(r.measured == *row_called(published(MeasurementKind::training).training, r.id).measured.iteration_time_s);
+    CHECK(r.measured == *row_called(test::training_rows(), r.id).measured.iteration_time_s);
   }
 }
 
@@ -137,6 +140,7 @@ TEST_CASE("errors of groups are those of their rows", "[accuracy]") {
   apart.repeats = false;
   apart.doubt = "its source advises against it";
   a.rows.push_back(apart);
+  a.kind = AccuracyKind::training;
   const std::vector<ErrorGroup> groups = error_groups(a);
   const ErrorSummary* all = found(groups, "all rows");
   REQUIRE(all != nullptr);
@@ -173,7 +177,7 @@ TEST_CASE("what the engine refuses is skipped with its reason", "[accuracy]") {
 
   const std::string fp8 = R"({"id": "t", "model": {"layers": 2, "hidden": 64, "heads": 4, "ffn_hidden": 256,
     "seq_len": 64}, "hardware": {"gpu": "A100-SXM", "count": 1}, "precision": "fp8",
-    "measured": {"iteration_time_s": 1}})";
+    "batch": {"global": 8}, "measured": {"iteration_time_s": 1}})";
   const Accuracy none = accuracy(file_of(fp8), AccuracyKind::training);
   REQUIRE(none.skipped.size() == 1);
   CHECK(none.skipped[0].reason == "a100-sxm-40gb does not multiply in fp8");
@@ -186,7 +190,7 @@ TEST_CASE("what the engine refuses is skipped with its reason", "[accuracy]") {
 
 TEST_CASE("rows without a measured memory are neither predicted nor skipped", "[accuracy]") {
   const std::string row = R"({"id": "t", "model": {"layers": 2, "hidden": 64, "heads": 4, "ffn_hidden": 256,
-    "seq_len": 64}, "hardware": {"gpu": "A100-SXM", "count": 1}, "measured": {"iteration_time_s": 1}})";
+    "seq_len": 64}, "hardware": {"gpu": "A100-SXM", "count": 1}, "batch": {"global": 8}, "measured": {"iteration_time_s": 1}})";
   const Accuracy a = accuracy(file_of(row), AccuracyKind::memory);
   CHECK((a.rows.empty() && a.skipped.empty()));
 }

@@ -1,10 +1,12 @@
 // Adapters that rows of training say they train.
 
-#include "evidence/adapter_words.hpp"
+#include "evidence/convert/adapter_words.hpp"
 
 #include "calc/train.hpp"
+#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training_row.hpp"
 #include "evidence/logs/served_model.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

@@ -1,8 +1,10 @@
 // Kernels of attention as rows of training write them.
 
-#include "evidence/attention_words.hpp"
+#include "evidence/convert/attention_words.hpp"
 
-#include "evidence/training_case.hpp"
+#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training_row.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

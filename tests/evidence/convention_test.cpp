@@ -1,7 +1,9 @@
 #include <cmath>
 
-#include "evidence/flops_convention.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/convert/flops_convention.hpp"
+#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training_row.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

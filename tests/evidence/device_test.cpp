@@ -1,9 +1,12 @@
-#include "evidence/device_name.hpp"
+#include "evidence/names/device_name.hpp"
 
 #include <set>
 
-#include "evidence/measurement_file.hpp"
+#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/training_row.hpp"
+#include "evidence/rows/measurement_file.hpp"
 #include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
 
 using namespace llmcalc;
 
@@ -172,9 +175,8 @@ TEST_CASE("a device that differs from a preset in a word that counts is not that
 TEST_CASE("every device in the published measurements has a preset, and stands in the table", "[device]") {
   const Devices devices;
   std::set<std::string> names, listed;
-  for (const TrainingRow& r : published_measurements(MeasurementKind::training).training) names.insert(r.hardware.gpu);
-  for (const InferenceRow& r : published_measurements(MeasurementKind::inference).inference)
-    names.insert(r.hardware.accelerator);
+  for (const TrainingRow& r : test::training_rows()) names.insert(r.hardware.gpu);
+  for (const InferenceRow& r : test::inference_rows()) names.insert(r.hardware.accelerator);
   for (const Meant& m : meant) listed.insert(m.name);
   for (const std::string& name : names) {
     INFO(name);

@@ -1,8 +1,9 @@
 // Number formats of weights, products and caches as sources of inference write them.
 
-#include "evidence/format_name.hpp"
+#include "evidence/names/format_name.hpp"
 
-#include "evidence/inference_case.hpp"
+#include "evidence/convert/inference_row.hpp"
+#include "evidence/rows/inference_case.hpp"
 #include "presets/formats/gguf_mix.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

@@ -1,12 +1,15 @@
-#include "evidence/inference_case.hpp"
+#include "evidence/rows/inference_case.hpp"
 
 #include <cmath>
 #include <map>
 #include <tuple>
 
 #include "calc/infer.hpp"
-#include "evidence/format_name.hpp"
-#include "evidence/inference_stack.hpp"
+#include "evidence/convert/engine_words.hpp"
+#include "evidence/convert/inference_conversion.hpp"
+#include "evidence/convert/inference_row.hpp"
+#include "evidence/names/format_name.hpp"
+#include "evidence/names/inference_stack.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

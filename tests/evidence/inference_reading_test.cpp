@@ -2,10 +2,12 @@
 
 #include "calc/infer.hpp"
 #include "evidence/case_memory.hpp"
-#include "evidence/format_name.hpp"
-#include "evidence/inference_case.hpp"
-#include "evidence/inference_stack.hpp"
+#include "evidence/convert/engine_words.hpp"
+#include "evidence/convert/inference_row.hpp"
 #include "evidence/inference_times.hpp"
+#include "evidence/names/format_name.hpp"
+#include "evidence/names/inference_stack.hpp"
+#include "evidence/rows/inference_case.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
@@ -28,11 +30,11 @@ double seconds_of(const InferenceCase& c, const Figure& f) {
 
 /// A row of one object of requests and one of measurements, on one L40S.
 InferenceRow row_of(const std::string& engine, const std::string& batch, const std::string& measured) {
-  return read_measurements(R"([{"id": "i", "source": {"title": "s"}, "model": {"arch": {"layers": 32, "hidden": 4096,
+  return read_old_file(R"([{"id": "i", "source": {"title": "s"}, "model": {"arch": {"layers": 32, "hidden": 4096,
     "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256, "gated_mlp": true, "tied_embeddings": false}}, "quantization": {"weights": "bf16", "kv": "fp16"},
     "hardware": {"accelerator": "NVIDIA L40S", "count": 1}, "engine": ")" +
-                               engine + R"(", "batch": )" + batch + R"(, "measured": )" + measured + "}]",
-                           "f")
+                           engine + R"(", "batch": )" + batch + R"(, "measured": )" + measured + "}]",
+                       "f")
       .inference.at(0);
 }
 
@@ -251,7 +253,7 @@ TEST_CASE("keys that are not known tell of work beside plain decoding", "[infere
   }
   const std::string file = R"([{"id": "i", "model": {"arch": {"layers": 2, "hidden": 64, "heads": 2}}, "mtp": 1,
     "hardware": {"accelerator": "L40S", "count": 1, "mtp_of_tomorrow": 1}, "measured": {}}])";
-  CHECK(read_measurements(file, "f").unknown_keys == std::vector<std::string>{"hardware.mtp_of_tomorrow"});
+  CHECK(read_old_file(file, "f").unknown_keys == std::vector<std::string>{"hardware.mtp_of_tomorrow"});
   CHECK(with(R"("enforce_eager": true)").engine.eager);
   CHECK_FALSE(with(R"("enforce_eager": false)").engine.eager);
 }

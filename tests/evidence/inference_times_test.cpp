@@ -2,31 +2,24 @@
 
 #include "evidence/inference_times.hpp"
 
+#include "evidence/convert/inference_conversion.hpp"
+#include "evidence/convert/inference_row.hpp"
 #include "evidence/fit/inference_fit.hpp"
-#include "evidence/inference_stack.hpp"
-#include "evidence/measurement_file.hpp"
+#include "evidence/names/inference_stack.hpp"
 #include "evidence/prediction.hpp"
+#include "evidence/rows/measurement_file.hpp"
 #include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
 
 using namespace llmcalc;
 
 namespace {
 
-const Devices& known_devices() {
-  static const Devices all;
-  return all;
-}
-
-const std::vector<InferenceRow>& published_rows() {
-  static const MeasurementFile file = published_measurements(MeasurementKind::inference);
-  return file.inference;
-}
-
 /// The case of the first row that is so.
 template <typename Is>
 InferenceCase first_case(const Is& is) {
-  for (const InferenceRow& row : published_rows())
-    if (InferenceCase c = inference_case(row, known_devices()); c.skip.empty() && is(c)) return c;
+  for (const InferenceRow& row : test::inference_rows())
+    if (InferenceCase c = inference_case(row, test::devices_once()); c.skip.empty() && is(c)) return c;
   throw std::runtime_error("no such row");
 }
 
@@ -52,8 +45,8 @@ bool is_time(FigureKind kind) {
 
 TEST_CASE("no published figure is estimated faster than its bound", "[inference-times]") {
   std::size_t seen = 0;
-  for (const InferenceRow& row : published_rows()) {
-    const InferenceCase c = inference_case(row, known_devices());
+  for (const InferenceRow& row : test::inference_rows()) {
+    const InferenceCase c = inference_case(row, test::devices_once());
     if (!c.skip.empty() || c.cluster().device.peak(c.plan.precision).value <= 0) continue;
     const PredictedCase predicted(c);
     for (const Figure& f : c.figures) {

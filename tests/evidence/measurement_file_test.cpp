@@ -1,141 +1,170 @@
-#include "evidence/measurement_file.hpp"
+// Measurements as requests: reading, refusals, and the converter from the old schema.
 
-#include "evidence/row_arch.hpp"
+#include "evidence/rows/measurement_file.hpp"
 
-#include "evidence/published.hpp"
+#include "evidence/accuracy.hpp"
+#include "evidence/convert/convert.hpp"
+#include "evidence/rows/inference_measurement.hpp"
+#include "evidence/rows/training_measurement.hpp"
 #include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
 #include "tests/sentence.hpp"
 
 using namespace llmcalc;
+using Catch::Contains;
 using llmcalc::test::sentence;
 
 namespace {
 
-/// A row of training with the fewest keys, `changed` put over it as a JSON merge patch.
-std::string training(const std::string& changed = "{}") {
-  auto row = json::parse(R"({"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4},
-    "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}})",
-                         "row");
-  row.merge_patch(json::parse(changed, "patch"));
-  return row.dump();
+/// A row with the fewest keys, `changed` put over it as a JSON merge patch.
+std::string row(const std::string& changed = "{}") {
+  auto v = json::parse(R"({"id": "a", "command": "train", "model": "llama-3.1-8b", "hardware": "h100-sxm-80gb",
+    "inputs": {"dp": 8, "zero": 3, "seq": 4096, "global_batch": 8}, "measured": {"step_time_s": 1.5}})",
+                       "row");
+  v.merge_patch(json::parse(changed, "patch"));
+  return v.dump();
 }
 
-std::string inference(const std::string& changed = "{}") {
-  auto row = json::parse(R"({"id": "i", "model": {"arch": {"layers": 2, "hidden": 64, "heads": 4}},
-    "hardware": {"accelerator": "NVIDIA L40S", "count": 1}, "measured": {"tpot_ms": 9}})",
-                         "row");
-  row.merge_patch(json::parse(changed, "patch"));
-  return row.dump();
-}
+TrainingCase only(const std::string& changed = "{}") { return read_measurements(row(changed), "f").training.at(0); }
 
 std::string refused(const std::string& text) {
-  return sentence([&] { read_measurements(text, "my.json"); });
+  return sentence([&] { read_measurements(text, "my.jsonl"); });
 }
-std::string refused_row(const std::string& changed) { return refused("[\n" + training(changed) + "\n]"); }
-std::string refused_inference(const std::string& changed) { return refused("[\n" + inference(changed) + "\n]"); }
+
+/// The text of the published rows in the old schema, a few of them.
+std::string some_old_rows(std::string_view name, Count every) {
+  json::Value rows = json::Value::array();
+  Count n = 0;
+  for_each_row(published_text(name), std::string(name), [&](const json::Value& r, Count) {
+    if (n++ % every == 0) rows.push_back(test::in_old_schema(r));
+  });
+  return rows.dump();
+}
+
+/// The published rows by id.
+std::map<std::string, json::Value> published_by_id(std::string_view name) {
+  std::map<std::string, json::Value> all;
+  for_each_row(published_text(name), std::string(name),
+               [&](const json::Value& r, Count) { all[r.at("id").get<std::string>()] = r; });
+  return all;
+}
 
 }  // namespace
 
-TEST_CASE("the kind of a file is told by its rows' keys", "[measurement]") {
-  const MeasurementFile t = read_measurements("[" + training() + "]", "t");
-  CHECK(t.kind == MeasurementKind::training);
-  REQUIRE(t.training.size() == 1);
-  CHECK(t.training[0].measured.iteration_time_s == 1.5);
-  CHECK_FALSE(t.training[0].model.vocab);
-  const MeasurementFile i = read_measurements("[" + inference() + "]", "i");
-  CHECK(i.kind == MeasurementKind::inference);
-  REQUIRE(i.inference.size() == 1);
-  CHECK(i.inference[0].measured == std::vector<std::pair<std::string, double>>{{"tpot_ms", 9}});
+TEST_CASE("a row is a request, with defaults where it states no input", "[measurement]") {
+  const TrainingCase c = only();
+  CHECK(c.head.id == "a");
+  CHECK(c.head.model == "llama-3.1-8b");
+  CHECK(c.head.gpus == 8);
+  CHECK(c.layout.dp == 8);
+  CHECK(c.layout.zero == Zero::weights);
+  CHECK((c.plan.seq == 4096 && c.plan.micro_batch == 1 && c.plan.global_batch == 8));
+  CHECK(c.stack.name == "torch-fsdp");
+  CHECK(c.step == Seconds(1.5));
+  CHECK(c.recomputed == Recomputed());
+  CHECK(only(R"({"software": "torchtitan"})").stack.name == "torchtitan");
+  CHECK(only(R"({"inputs": {"tp": 2}})").stack.name == "megatron-lm");
+  CHECK(only(R"({"inputs": {"recompute": "full"}})").recomputed.every_layer());
+  CHECK(only(R"({"inputs": {"attention": "naive"}})").attention.kernel == AttentionKernel::unfused);
 }
 
-TEST_CASE("a mistake in a file is one sentence with file, line and row", "[measurement]") {
-  CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is cut short or not JSON");
-  CHECK(refused("[\n{\"id\": \"a\",}]") == "my.json:2:12: unexpected '}'; the file is not JSON from here on");
-  CHECK(refused("[]") == "my.json:1: the list is empty; a file of measurements has at least one row");
-  CHECK(refused("{}") ==
-        "my.json:1: expected a list of rows in square brackets or a recorded run in braces, with \"requests\"");
-  CHECK_THAT(refused("\n\n {\n}"), Catch::StartsWith("my.json:3: expected a list of rows"));
-  CHECK_THAT(refused("\n[\n]"), Catch::StartsWith("my.json:2: the list is empty"));
-  CHECK(refused("[{\"id\": \"b\"},\n{\"id\": \"a\",\n\"id\": \"b\"}]") ==
-        "my.json:3: key \"id\" appears twice; remove one");
-  CHECK(refused("[\n\n3]") == "my.json:3: expected an object in braces, got 3");
-  CHECK(refused("[\n{}]") == "my.json:2: \"id\" is missing; a row is told from others by it");
-  CHECK(refused("[" + training() + ",\n" + training() + "]") ==
-        "my.json:2, row \"a\": line 1 has a row of that id too; ids are unique");
-  CHECK(refused("[" + training() + ",\n" + inference() + "]") ==
-        "my.json:2, row \"i\": a row of inference among rows of training; make a file of each");
-  CHECK(refused("[\n{\"id\": \"a\", \"measured\": {}}]").starts_with("my.json:2, row \"a\": neither a measurement of"));
+TEST_CASE("hardware is a preset, or one with other numbers", "[measurement]") {
+  const TrainingCase c = only(R"({"hardware": {"like": "h100-sxm-80gb", "memory_bytes": 1000,
+      "links": [{"ranks": 4, "bandwidth_bytes_per_s": 1e9, "latency_s": 1e-6}]}})");
+  CHECK(c.cluster().device.memory == Bytes(1000));
+  CHECK(c.cluster().device.bandwidth == only().cluster().device.bandwidth);
+  REQUIRE(c.cluster().levels.size() == 1);
+  CHECK((c.cluster().levels[0].ranks == 4 && c.cluster().levels[0].bandwidth == BytesPerSecond(1e9)));
+  CHECK(c.on.preset);
+  CHECK_FALSE(only(R"({"hardware": {"like": "h100-sxm-80gb", "name": "mine"}})").on.preset);
 }
 
-TEST_CASE("a missing key, a wrong type and a value beyond physics are refused", "[measurement]") {
-  CHECK(refused_row(R"({"measured": null})") == "my.json:2, row \"a\": \"measured\" is missing");
-  CHECK(refused_row(R"({"model": {"layers": null}})") ==
-        "my.json:2, row \"a\", \"model\": \"layers\" is missing; a measurement says of what it is");
-  CHECK(refused_row(R"({"hardware": {"gpu": null}})") ==
-        "my.json:2, row \"a\", \"hardware\": \"gpu\" is missing; a measurement says on what it was made");
-  CHECK(refused_row(R"({"measured": {"iteration_time_s": "1.5 s"}})") ==
-        "my.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a finite number, got \"1.5 s\"");
-  CHECK(refused_row(R"({"measured": {"iteration_time_s": 0}})") ==
-        "my.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a number above 0, got 0");
-  CHECK(refused_row(R"({"measured": {"iteration_time_s": -3}})") ==
-        "my.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a number above 0, got -3");
-  CHECK(refused_row(R"({"measured": {"mfu": 1.2}})") ==
-        "my.json:2, row \"a\", \"measured\", \"mfu\": expected a fraction of the peak, above 0 and at most 1, got 1.2");
-  CHECK(refused_row(R"({"measured": {"mfu": 41}})") ==
-        "my.json:2, row \"a\", \"measured\", \"mfu\": expected a fraction of the peak, above 0 and at most 1, got 41");
-  CHECK(refused_row(R"({"hardware": {"count": -8}})") ==
-        "my.json:2, row \"a\", \"hardware\", \"count\": expected a whole number of at least 1, got -8");
-  CHECK(refused_row(R"({"parallelism": {"zero_stage": 4}})") ==
-        "my.json:2, row \"a\", \"parallelism\", \"zero_stage\": expected 0 to 3, got 4");
-  CHECK(refused_row(R"({"parallelism": {"tp": 2.5}})") ==
-        "my.json:2, row \"a\", \"parallelism\", \"tp\": expected a whole number of at least 1, got 2.5");
-  CHECK(refused_inference(R"({"measured": {"tpot_ms": 0}})") ==
-        "my.json:2, row \"i\", \"measured\", \"tpot_ms\": expected a number above 0, got 0");
-  CHECK(refused_inference(R"({"measured": {"mfu_pct": 140}})") ==
-        "my.json:2, row \"i\", \"measured\", \"mfu_pct\": expected at most 100 % of the peak, got 140");
-  CHECK(refused_inference(R"({"batch": {"input_len": -1}})") ==
-        "my.json:2, row \"i\", \"batch\", \"input_len\": expected a number of at least 0, got -1");
+TEST_CASE("a figure of inference has its own key and unit", "[measurement]") {
+  const MeasurementFile f = read_measurements(
+      R"({"id": "i", "command": "infer", "model": "llama-3.1-8b", "hardware": "l40s", "engine": "vllm",
+          "inputs": {"batch": 4, "prompt": 512, "generate": 128}, "measured": {"tpot_ms": 9, "ttft_ms": 200}})",
+      "f");
+  const InferenceCase& c = f.inference.at(0);
+  CHECK((c.batch == 4 && c.prompt == 512 && c.generate == 128));
+  REQUIRE(c.figures.size() == 2);
+  CHECK(c.figures[0].value == Approx(9e-3));
+  CHECK(accuracy(f, AccuracyKind::inference).rows.size() == 2);
 }
 
-TEST_CASE("an unknown key never refuses a file and is told once", "[measurement]") {
-  const std::string extra = R"({"new": 1, "measured": {"joules": 3}})";
-  const MeasurementFile f =
-      read_measurements("[" + training(extra) + "," + training(R"({"id": "b", "measured": {"joules": 4}})") + "]", "f");
-  CHECK(f.training.size() == 2);
-  CHECK(f.unknown_keys == std::vector<std::string>{"measured.joules", "new"});
+TEST_CASE("rows are JSON Lines, an array or one object, of several commands", "[measurement]") {
+  const std::string other = R"({"id": "i", "command": "infer", "model": "gpt2", "hardware": "l40s",
+      "measured": {"tpot_ms": 9}})";
+  std::string line = json::parse(other, "other").dump();
+  for (const std::string& text : {row() + "\n\n" + line + "\n", "[" + row() + ",\n" + line + "]"}) {
+    const MeasurementFile f = read_measurements(text, "f");
+    CHECK((f.training.size() == 1 && f.inference.size() == 1));
+    CHECK((f.has(MeasurementKind::training) && f.has(MeasurementKind::inference)));
+    CHECK_FALSE(f.has(MeasurementKind::serving));
+  }
 }
 
-TEST_CASE("every key of the published measurements is known", "[measurement]") {
-  CHECK(published_text("training.json") == json::file_text(LLMCALC_SOURCE_DIR "/evidence/training.json"));
-  CHECK(published_run_names() == std::vector<std::string>{"rtx-pro-6000-llama-3.1-8b", "rtx-pro-6000-qwen3-32b"});
+TEST_CASE("a mistake in a measurement is one sentence with file, line and row", "[measurement]") {
+  CHECK(refused("[]") == "my.jsonl: expected rows: a list in square brackets, or an object on each line");
+  CHECK(refused(row(R"({"id": null})")) == "my.jsonl:1: \"id\" is missing; a row is told from others by it");
+  CHECK(refused(row() + "\n" + row()) == "my.jsonl:2, row \"a\": line 1 has a row of that id too; ids are unique");
+  CHECK(refused(row(R"({"command": "sing"})")) ==
+        "my.jsonl:1, row \"a\", \"command\": expected train, infer or serve, got \"sing\"");
+  CHECK(refused(row(R"({"hardware": null})")) == "my.jsonl:1, row \"a\": \"hardware\" is missing");
+  CHECK(refused(row(R"({"inputs": {"dq": 8}})")) ==
+        "my.jsonl:1, row \"a\", \"inputs\": \"dq\" is no input here, did you mean \"dp\"?");
+  CHECK_THAT(refused(row(R"({"inputs": {"dp": 2.5}})")), Contains("--dp: expected a positive whole number"));
+  CHECK_THAT(refused(row(R"({"speed": 3})")), Contains("my.jsonl:1, row \"a\": unknown key \"speed\""));
+  CHECK_THAT(refused(row(R"({"measured": {"step_time_s": null}})")), Contains("no quantity; give step_time_s"));
+  CHECK_THAT(refused(row(R"({"software": {"attention": {"kernel": "fast"}}})")),
+             Contains("expected unfused|fused-softmax|flash-1|flash-2|vendor|flash, got \"fast\""));
+}
+
+TEST_CASE("a file in the old schema is refused with the command that converts it", "[measurement]") {
+  CHECK(refused(some_old_rows("training.jsonl", 1000)) ==
+        "my.jsonl:1: no \"command\": this file is in the schema of earlier versions; 'llmcalc accuracy convert "
+        "my.jsonl NEW' rewrites it");
+  CHECK_THAT(refused(R"({"name": "run", "requests": []})"), Contains("accuracy convert"));
+}
+
+TEST_CASE("the published rows are what the converter makes of their sources' words", "[measurement]") {
+  for (const auto& [name, every] : {std::pair{"training.jsonl", Count{40}}, {"inference.jsonl", Count{20}}}) {
+    const std::map<std::string, json::Value> published = published_by_id(name);
+    const Converted all = convert(some_old_rows(name, every), name);
+    CHECK(all.rows.size() >= 35);
+    for (const json::Value& r : all.rows) {
+      INFO(r.at("id"));
+      CHECK(r == published.at(r.at("id").get<std::string>()));
+    }
+  }
+}
+
+TEST_CASE("the converter keeps a row without a request, and its reason", "[measurement]") {
+  const Converted all =
+      convert(R"([{"id": "a", "new": 1, "model": {"layers": 2, "hidden": 64, "heads": 4, "seq_len": 64},
+    "hardware": {"gpu": "A100-SXM", "count": 8}, "scope": "forward pass", "measured": {"iteration_time_s": 1.5}}])",
+              "f");
+  REQUIRE(all.rows.size() == 1);
+  REQUIRE(all.unconverted.size() == 1);
+  CHECK(all.unconverted[0].reason == "the time is of the forward pass, not of a step");
+  CHECK(all.unknown_keys == std::vector<std::string>{"new"});
+  CHECK(all.rows[0].at("stated").at("new") == 1);
+  const Accuracy a = accuracy(read_measurements(all.rows[0].dump(), "g"), AccuracyKind::training);
+  CHECK(a.rows.empty());
+  REQUIRE(a.skipped.size() == 1);
+  CHECK(a.skipped[0].reason == all.unconverted[0].reason);
+  CHECK_THAT(sentence([&] { convert(all.rows[0].dump(), "f"); }), Contains("needs no conversion"));
+}
+
+TEST_CASE("every published request is read back from what is written of it", "[measurement]") {
   const MeasurementFile t = published_measurements(MeasurementKind::training);
   CHECK(t.training.size() == 1659);
-  CHECK(t.unknown_keys == std::vector<std::string>{});
-  const MeasurementFile i = published_measurements(MeasurementKind::inference);
-  CHECK(i.inference.size() == 721);
-  CHECK(i.unknown_keys == std::vector<std::string>{});
-}
-
-TEST_CASE("every published row keeps its source", "[measurement]") {
-  for (const TrainingRow& r : published_measurements(MeasurementKind::training).training)
-    CHECK((!r.source.title.empty() && !r.source.url.empty() && !r.family.empty()));
-  for (const InferenceRow& r : published_measurements(MeasurementKind::inference).inference)
-    CHECK((!r.source.title.empty() && !r.source.url.empty()));
-}
-
-TEST_CASE("a config.json in a row's model decides on its shapes", "[measurement-file]") {
-  const std::string config = R"("config": {"architectures": ["LlamaForCausalLM"], "model_type": "llama",
-    "num_hidden_layers": 3, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 4096})";
-  const MeasurementFile training = read_measurements(
-      R"([{"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4, "seq_len": 128, )" + config +
-          R"(}, "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}}])",
-      "f");
-  const Arch trained = arch_of(training.training.at(0)).arch;
-  CHECK((trained.layers == 3 && trained.hidden == 256 && trained.kv_heads == 2 && trained.vocabulary == 1000));
-  const MeasurementFile inference =
-      read_measurements(R"([{"id": "a", "model": {"arch": {"layers": 2, "hidden": 64, "heads": 4}, )" + config +
-                            R"(}, "hardware": {"accelerator": "L40S", "count": 1}, "measured": {"tpot_ms": 9}}])",
-                        "f");
-  CHECK(arch_of(inference.inference.at(0)).arch == trained);
+  for (std::size_t i = 0; i < t.training.size(); i += 60) {
+    const TrainingCase& c = t.training[i];
+    const json::Value written = training_measurement_json(c, json::Value::object());
+    const TrainingCase again = read_training_measurement(json::Object(written, "again"), "again");
+    INFO(c.head.id);
+    CHECK((again.arch == c.arch && again.plan == c.plan && again.layout == c.layout && again.step == c.step));
+  }
+  const MeasurementFile f = published_measurements(MeasurementKind::inference);
+  CHECK((f.inference.size() == 721 && f.serving.size() == 2));
 }

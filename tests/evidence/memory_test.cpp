@@ -5,6 +5,7 @@
 
 #include "evidence/accuracy.hpp"
 #include "evidence/accuracy_groups.hpp"
+#include "evidence/convert/training_conversion.hpp"
 #include "evidence/fit/memory_fit.hpp"
 #include "evidence/trained_process.hpp"
 #include "tests/catch.hpp"
@@ -35,7 +36,7 @@ const ErrorSummary& family(const std::vector<ErrorGroup>& groups, const std::str
 }
 
 const std::vector<MemoryFitRow>& fit_rows_once() {
-  static const auto rows = memory_fit_rows(test::training_rows(), test::devices_once());
+  static const auto rows = memory_fit_rows(published_measurements(MeasurementKind::training).training);
   return rows;
 }
 

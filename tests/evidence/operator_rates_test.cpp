@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "evidence/device_name.hpp"
+#include "evidence/names/device_name.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"

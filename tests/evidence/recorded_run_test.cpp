@@ -1,10 +1,11 @@
 // Recorded runs of servers: what is read, and what is refused with which sentence.
 
-#include "evidence/recorded_run.hpp"
+#include "evidence/convert/recorded_run.hpp"
 
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
 #include "tests/sentence.hpp"
 
 using namespace llmcalc;
@@ -98,7 +99,7 @@ TEST_CASE("a recorded run that cannot be is refused in one sentence", "[recorded
 }
 
 TEST_CASE("the runs of the program are whole", "[recorded]") {
-  const std::vector<RecordedRun> runs = published_runs();
+  const std::vector<RecordedRun> runs = test::old_runs();
   REQUIRE(runs.size() == 2);
   for (const RecordedRun& r : runs) {
     CHECK(r.requests.size() == 300);

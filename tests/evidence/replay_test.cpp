@@ -2,6 +2,7 @@
 
 #include "evidence/replay.hpp"
 
+#include "evidence/convert/run_conversion.hpp"
 #include "evidence/errors.hpp"
 #include "presets/estimators/engine_scheduler.hpp"
 #include "tests/catch.hpp"
@@ -12,7 +13,7 @@ using namespace llmcalc;
 namespace {
 
 const RecordedRun& first_run() {
-  static const RecordedRun run = published_runs()[0];
+  static const RecordedRun run = test::old_runs()[0];
   return run;
 }
 RunCase case_of(const RecordedRun& run) { return run_case(run, test::devices_once()); }
@@ -46,7 +47,7 @@ double value_of(const std::vector<RunFigure>& all, std::string_view key) {
 }  // namespace
 
 TEST_CASE("the times of recorded requests are those of the run's clock", "[recorded]") {
-  const RequestTimes t = recorded_times(run_of({{2, 1}, {3, 11}}));
+  const RequestTimes t = recorded_times(case_of(run_of({{2, 1}, {3, 11}})));
   CHECK(t.first_token == std::vector{Seconds(0.5), Seconds(0.5)});
   CHECK(t.latency == std::vector{Seconds(1.5), Seconds(1.5)});
   REQUIRE(t.per_token.size() == 1);  // a single token has no time per token
@@ -56,7 +57,7 @@ TEST_CASE("the times of recorded requests are those of the run's clock", "[recor
 
 TEST_CASE("requests are served at their times of arrival, pass by pass", "[recorded]") {
   const RecordedRun run = run_of({{2, 3}, {3, 1}});
-  const Replay r = replay(run, case_of(run), even_passes());
+  const Replay r = replay(case_of(run), even_passes());
   CHECK(r.passes == 4);
   CHECK(r.times.first_token[0].value == Approx(0.01));
   CHECK(r.times.latency[0].value == Approx(0.03));
@@ -68,12 +69,12 @@ TEST_CASE("requests are served at their times of arrival, pass by pass", "[recor
 TEST_CASE("engines without experts take turns by load, and those that divide experts step together", "[recorded]") {
   RecordedRun run = run_of({{0, 2}, {0, 2}, {0, 2}, {0, 2}});
   run.max_num_seqs = 1;
-  CHECK(replay(run, case_of(run), even_passes()).times.latency[3].value == Approx(0.08));
+  CHECK(replay(case_of(run), even_passes()).times.latency[3].value == Approx(0.08));
   run.data_ranks = 2;
-  CHECK(replay(run, case_of(run), even_passes()).times.latency[3].value == Approx(0.04));
+  CHECK(replay(case_of(run), even_passes()).times.latency[3].value == Approx(0.04));
   run.model = "Qwen/Qwen3-30B-A3B";
   run.expert_parallel = true;
-  CHECK(replay(run, case_of(run), even_passes()).times.latency[3].value == Approx(0.04));
+  CHECK(replay(case_of(run), even_passes()).times.latency[3].value == Approx(0.04));
 }
 
 TEST_CASE("the figures of a run are its means and percentiles, in milliseconds", "[recorded]") {
@@ -93,7 +94,7 @@ TEST_CASE("the figures of a run are its means and percentiles, in milliseconds",
 
 TEST_CASE("rates over time add up to the tokens of the run", "[recorded]") {
   const RecordedRun& run = first_run();
-  const Replay r = replay(run, case_of(run), even_passes());
+  const Replay r = replay(case_of(run), even_passes());
   double predicted = 0;
   for (const RateOverTime& rate : r.rates) predicted += rate.predicted * (rate.end - rate.begin).value;
   double tokens = 0;

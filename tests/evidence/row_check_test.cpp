@@ -1,10 +1,11 @@
 // Rows whose figures mean nothing without a key that is missing, or that no device can reach.
 
-#include "evidence/row_check.hpp"
+#include "evidence/case_check.hpp"
 
 #include <fmt/format.h>
 
 #include "evidence/accuracy.hpp"
+#include "evidence/convert/convert.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 #include "tests/sentence.hpp"
@@ -35,7 +36,12 @@ std::string inference(const std::string& batch, const std::string& measured) {
 }
 
 std::string refused(const std::string& text, AccuracyKind kind) {
-  return sentence([&] { accuracy(read_measurements(text, "my.json"), kind); });
+  return sentence([&] { accuracy(read_old(text, "my.json"), kind); });
+}
+/// The reason why the only row of a file has no request for all that it measured.
+std::string incomplete(const std::string& text) {
+  const Converted c = convert(text, "my.json");
+  return c.unconverted.empty() ? "nothing was refused" : c.unconverted.at(0).reason;
 }
 std::string refused_step(const std::string& measured, const std::string& batch = whole_batch) {
   return refused(training(batch, measured), AccuracyKind::training);
@@ -64,15 +70,17 @@ TEST_CASE("a step that is faster than its devices multiply is refused, whatever 
 }
 
 TEST_CASE("a step's time without its batch means nothing, and a rate does", "[row-check]") {
-  CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"micro": 4})") ==
-        "my.json:2, row \"a\", \"batch\": \"global\" is missing; \"iteration_time_s\" means nothing without the "
-        "sequences "
-        "of a step");
+  const std::string no_batch =
+      "\"batch\": \"global\" is missing; \"iteration_time_s\" means nothing without the sequences of a step";
+  CHECK(incomplete(training(R"({"micro": 4})", R"({"iteration_time_s": 1.4})")) == no_batch);
   CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"micro": 4, "grad_accum": 1})") == nothing);
   CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"tokens_per_step": 8192})") == nothing);
   CHECK(refused_step(R"({"tokens_per_s": 5000})", "{}") == nothing);
-  CHECK(refused(training("{}", R"({"iteration_time_s": 1.4, "memory_per_gpu_gb": 70})"), AccuracyKind::memory) ==
-        nothing);
+  const Converted with_memory = convert(training("{}", R"({"iteration_time_s": 1.4, "memory_per_gpu_gb": 70})"), "my");
+  CHECK(with_memory.unconverted.at(0).reason == no_batch);
+  const MeasurementFile file = read_measurements(with_memory.rows.at(0).dump(), "my");
+  CHECK(accuracy(file, AccuracyKind::training).skipped.size() == 1);
+  CHECK(accuracy(file, AccuracyKind::memory).rows.size() == 1);
 }
 
 TEST_CASE("memory is at least a mebibyte, and no more than the device has", "[row-check]") {
@@ -99,17 +107,14 @@ TEST_CASE("no more bytes are read per second than the device can, but from its c
   CHECK(refused(small, AccuracyKind::inference) == nothing);
 }
 
-TEST_CASE("a figure of inference is refused without the lengths and the clients that it needs", "[row-check]") {
-  CHECK(refused_figure(R"({"batch": 1, "output_len": 8})", R"({"ttft_ms": 90})") ==
-        "my.json:2, row \"i\", \"batch\": \"input_len\" is missing; \"ttft_ms\" means nothing without the prompt's "
-        "tokens");
-  CHECK(refused_figure(R"({"batch": 1, "input_len": 8})", R"({"e2e_latency_ms": 90})") ==
-        "my.json:2, row \"i\", \"batch\": \"output_len\" is missing; \"e2e_latency_ms\" means nothing without the "
-        "answer's "
-        "tokens");
-  CHECK(refused_figure(R"({"kind": "concurrency", "input_len": 8, "output_len": 8})", R"({"tpot_ms": 30})") ==
-        "my.json:2, row \"i\", \"batch\": \"batch\" is missing; \"tpot_ms\" of the kind \"concurrency\" means nothing "
-        "without the number of requests");
+TEST_CASE("a figure of inference is not converted without the lengths and the clients that it needs", "[row-check]") {
+  CHECK(incomplete(inference(R"({"batch": 1, "output_len": 8})", R"({"ttft_ms": 90})")) ==
+        "\"batch\": \"input_len\" is missing; \"ttft_ms\" means nothing without the prompt's tokens");
+  CHECK(incomplete(inference(R"({"batch": 1, "input_len": 8})", R"({"e2e_latency_ms": 90})")) ==
+        "\"batch\": \"output_len\" is missing; \"e2e_latency_ms\" means nothing without the answer's tokens");
+  CHECK(incomplete(inference(R"({"kind": "concurrency", "input_len": 8, "output_len": 8})", R"({"tpot_ms": 30})")) ==
+        "\"batch\": \"batch\" is missing; \"tpot_ms\" of the kind \"concurrency\" means nothing without the number "
+        "of requests");
   CHECK(refused_figure(R"({"batch": 1, "input_note": "short", "output_len": 8})", R"({"ttft_ms": 90})") == nothing);
   CHECK(refused_figure("{}", R"({"tpot_ms": 30})") == nothing);
   CHECK(refused_figure(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": 9})") == nothing);

@@ -1,7 +1,8 @@
 // Recorded runs as the engine's inputs.
 
-#include "evidence/run_case.hpp"
+#include "evidence/rows/run_case.hpp"
 
+#include "evidence/convert/run_conversion.hpp"
 #include "evidence/row_subject.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
@@ -11,7 +12,7 @@ using namespace llmcalc;
 namespace {
 
 const RecordedRun& published_run(std::string_view name) {
-  static const std::vector<RecordedRun> runs = published_runs();
+  static const std::vector<RecordedRun> runs = test::old_runs();
   return *std::find_if(runs.begin(), runs.end(), [&](const RecordedRun& r) { return r.name == name; });
 }
 RunCase case_of(const RecordedRun& run) { return run_case(run, test::devices_once()); }
@@ -22,7 +23,7 @@ RunCase published_case(std::string_view name) { return case_of(published_run(nam
 TEST_CASE("a run's model, device, formats and limits are the engine's", "[recorded]") {
   const RunCase c = published_case("rtx-pro-6000-llama-3.1-8b");
   CHECK(c.skip.empty());
-  CHECK(c.model == "llama-3.1-8b");
+  CHECK(c.head.model == "llama-3.1-8b");
   CHECK(c.on.hardware.name == "rtx-pro-6000-blackwell-server");
   CHECK(c.cluster().device.bandwidth == BytesPerSecond(1597e9));
   CHECK(c.plan.precision == dtypes::bf16);
@@ -79,7 +80,7 @@ TEST_CASE("a config.json that a run carries is its model", "[recorded]") {
   const RunCase c = case_of(run);
   CHECK(c.skip == "");
   CHECK(c.arch == run.config->arch);
-  CHECK(c.model == "a-model-of-tomorrow");
+  CHECK(c.head.model == "a-model-of-tomorrow");
 }
 
 TEST_CASE("engines that divide experts step together, and others do not", "[recorded]") {
@@ -121,7 +122,7 @@ TEST_CASE("what a run does not state is assumed and said, and what cannot be is 
     CHECK(std::find(c.assumed.begin(), c.assumed.end(), sentence) != c.assumed.end());
     CHECK(c.input_assumed);
     CHECK(c.engine.name == (*engine == '\0' ? "not stated" : "Foo 0.19.0"));
-    CHECK(subject_of(run, c).kind == "assumed input");
+    CHECK(subject_of(c).kind == "assumed input");
   }
   run.tensor_ranks = 7;
   CHECK(case_of(run).skip == "7 tensor-parallel and 1 data-parallel ranks do not divide llama-3.1-8b");

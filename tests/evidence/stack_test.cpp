@@ -1,9 +1,12 @@
 // The software of a row of training, and how its words are read.
 
-#include "evidence/stack.hpp"
+#include "evidence/names/stack.hpp"
 
-#include "evidence/training_case.hpp"
-#include "evidence/training_stack.hpp"
+#include "evidence/convert/stack_words.hpp"
+#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training_row.hpp"
+#include "evidence/names/training_stack.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 
@@ -79,7 +82,7 @@ TEST_CASE("software that nobody knows is an assumption, with the nearest names",
 
 TEST_CASE("the key of a row's software has three names", "[stack]") {
   for (const char* key : {"software", "framework", "stack"}) {
-    const MeasurementFile f = read_measurements(
+    const OldFile f = read_old_file(
         R"([{"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4}, "hardware": {"gpu": "A100-SXM", "count": 8},
         "measured": {"iteration_time_s": 1.5}, ")" +
             std::string(key) + R"(": "NeMo"}])",

@@ -1,12 +1,15 @@
-#include "evidence/training_case.hpp"
+#include "evidence/rows/training_case.hpp"
 
 #include <map>
 #include <numeric>
 
 #include "calc/train.hpp"
-#include "evidence/attention_layers.hpp"
-#include "evidence/stage_split.hpp"
-#include "evidence/training_layout.hpp"
+#include "evidence/convert/attention_layers.hpp"
+#include "evidence/convert/recompute_words.hpp"
+#include "evidence/convert/stage_split.hpp"
+#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training_layout.hpp"
+#include "evidence/convert/training_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

@@ -14,7 +14,7 @@ using namespace llmcalc;
 
 namespace {
 
-FitSet all_rows() { return training_fit_set(published_measurements(MeasurementKind::training).training, Devices()); }
+FitSet all_rows() { return training_fit_set(published_measurements(MeasurementKind::training).training); }
 
 /// Every 25th row of a set.
 FitSet some_rows() {
@@ -103,8 +103,8 @@ TEST_CASE("No family has more than 80 rows in a fit, and a family's weight grows
     }
   };
   check(all_rows(), 20);
-  check(inference_fit_set(published_measurements(MeasurementKind::inference).inference, published_runs(), Devices()),
-        25);
+  const MeasurementFile inference = published_measurements(MeasurementKind::inference);
+  check(inference_fit_set(inference.inference, inference.serving), 25);
 }
 
 TEST_CASE("Terms of an estimator are left out by parameters of their own", "[fit]") {

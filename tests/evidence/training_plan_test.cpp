@@ -3,10 +3,13 @@
 #include <array>
 
 #include "calc/train.hpp"
-#include "evidence/network_rate.hpp"
-#include "evidence/stage_split.hpp"
-#include "evidence/training_case.hpp"
-#include "evidence/training_layout.hpp"
+#include "evidence/convert/cluster_words.hpp"
+#include "evidence/convert/network_rate.hpp"
+#include "evidence/convert/stage_split.hpp"
+#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training_layout.hpp"
+#include "evidence/convert/training_row.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

@@ -1,7 +1,10 @@
 // Rows of training whose keys the published rows do not have.
 
 #include "evidence/accuracy.hpp"
-#include "evidence/training_case.hpp"
+#include "evidence/convert/cluster_words.hpp"
+#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training_row.hpp"
+#include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 
@@ -12,15 +15,15 @@ using Catch::Contains;
 namespace {
 
 /// A file of one row: a step of a model on eight devices.
-MeasurementFile file_of(const std::string& model, const std::string& gpu = "H100-SXM5-80GB") {
-  return read_measurements(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {"name": "a model",
+OldFile file_of(const std::string& model, const std::string& gpu = "H100-SXM5-80GB") {
+  return read_old_file(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {"name": "a model",
     "layers": 12, "hidden": 2048, "heads": 16, "kv_heads": 16, "ffn_hidden": 8192, "seq_len": 4096, "glu": true, "tied_embeddings": false,
     "head_dim": 128, )" + model +
-                               R"(}, "hardware": {"gpu": ")" + gpu + R"(", "count": 8, "nodes": 1},
+                           R"(}, "hardware": {"gpu": ")" + gpu + R"(", "count": 8, "nodes": 1},
     "parallelism": {"dp": 8, "fsdp": true}, "batch": {"micro": 1, "global": 8}, "precision": "bf16",
     "recompute": "none", "attention": "FlashAttention 2", "software": "torchtitan",
     "measured": {"iteration_time_s": 1.0}}])",
-                           "f");
+                       "f");
 }
 TrainingCase read(const std::string& model) { return training_case(file_of(model).training.at(0), devices_once()); }
 
@@ -95,7 +98,9 @@ TEST_CASE("a vocabulary that a row does not state is an assumed input", "[traini
 
 TEST_CASE("a row on a device of a kind that was seldom measured says what is assumed", "[training-reading]") {
   const auto predicted = [](const char* gpu) {
-    return accuracy(file_of(vocabulary, gpu), AccuracyKind::training).rows.at(0);
+    MeasurementFile file;
+    file.training.push_back(training_case(file_of(vocabulary, gpu).training.at(0), devices_once()));
+    return accuracy(file, AccuracyKind::training).rows.at(0);
   };
   const PredictedRow amd = predicted("AMD Instinct MI355X");
   CHECK(amd.of.kind == "assumed input");
@@ -108,12 +113,12 @@ namespace {
 
 /// A row of a preset's shape, whose keys are the given ones.
 TrainingCase read_as(const std::string& shape) {
-  MeasurementFile f = read_measurements(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {)" + shape +
-                                            R"(}, "hardware": {"gpu": "H100-SXM5-80GB", "count": 64, "nodes": 8},
+  OldFile f = read_old_file(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {)" + shape +
+                                R"(}, "hardware": {"gpu": "H100-SXM5-80GB", "count": 64, "nodes": 8},
     "parallelism": {"dp": 64, "fsdp": true}, "batch": {"micro": 1, "global": 64}, "precision": "bf16",
     "recompute": "none", "attention": "FlashAttention 2", "software": "torchtitan",
     "measured": {"iteration_time_s": 10.0}}])",
-                                        "f");
+                            "f");
   const TrainingCase c = training_case(f.training.at(0), devices_once());
   REQUIRE(c.skip == "");
   return c;

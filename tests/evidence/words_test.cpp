@@ -1,6 +1,6 @@
 // Words of a row's texts: found whole, and not where they are denied.
 
-#include "evidence/words.hpp"
+#include "evidence/names/words.hpp"
 
 #include "tests/catch.hpp"
 

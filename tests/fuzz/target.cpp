@@ -12,8 +12,9 @@
 #include <string_view>
 
 #include "ask/request/weight_precision.hpp"
+#include "evidence/convert/convert.hpp"
 #include "evidence/logs/memory_log.hpp"
-#include "evidence/measurement_file.hpp"
+#include "evidence/rows/measurement_file.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/header/checkpoint_model.hpp"
 #include "presets/header/gguf_config.hpp"
@@ -53,6 +54,7 @@ void config(std::string_view text) { import_config(json::parse(text, "c.json"), 
 void model(std::string_view text) { read_model_file(json::parse(text, "m.json"), "m.json"); }
 void hardware(std::string_view text) { read_hardware_file(json::parse(text, "h.json"), "h.json"); }
 void measurements(std::string_view text) { read_measurements(text, "rows.json"); }
+void converted(std::string_view text) { convert(text, "rows.json"); }
 void log(std::string_view text) { read_memory_log(text, "log"); }
 
 template <typename Read>
@@ -82,13 +84,14 @@ void quantity(std::string_view text) {
 }
 
 using Parser = void (*)(std::string_view);
-constexpr std::array<std::pair<std::string_view, Parser>, 8> parsers{{{"gguf", checkpoint},
+constexpr std::array<std::pair<std::string_view, Parser>, 9> parsers{{{"gguf", checkpoint},
                                                                       {"safetensors", checkpoint},
                                                                       {"config", config},
                                                                       {"quantity", quantity},
                                                                       {"model", model},
                                                                       {"hardware", hardware},
                                                                       {"measurements", measurements},
+                                                                      {"convert", converted},
                                                                       {"log", log}}};
 
 Parser chosen() {

@@ -58,7 +58,10 @@ void check_stage_layers(const Request& r, Count chunks) {
   const StageLayers& stated = r.layout.stage_layers;
   if (stated.empty()) return;
   Count sum = 0;
-  for (const Count n : stated) sum = add(sum, n);
+  for (const Count n : stated) {
+    if (n == 0) throw InputError("--stage-layers: expected a positive whole number for each chunk, got \"0\"");
+    sum = add(sum, n);
+  }
   if (static_cast<Count>(stated.size()) != chunks)
     throw InputError(fmt::format("--stage-layers has {} numbers for {} chunks of layers (--pp x --chunks); give {}",
                                  stated.size(), chunks, chunks));

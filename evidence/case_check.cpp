@@ -1,0 +1,178 @@
+#include "evidence/case_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "calc/pricing.hpp"
+#include "calc/train.hpp"
+#include "evidence/inference_times.hpp"
+#include "evidence/names/inference_stack.hpp"
+#include "evidence/room.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+[[noreturn]] void refuse_measured(const std::string& where, std::string_view key, const std::string& why) {
+  throw InputError(fmt::format("{}, \"measured\", {}: {}", where, in_quotes(key), why));
+}
+
+// ---- A step of training
+
+/// The fewest FLOPs of a step of all devices.
+double least_step_flops(const TrainingCase& c) {
+  Plan least = c.plan;
+  least.attention_flops = AttentionFlops::causal_exact;
+  const double batches = static_cast<double>(mul(micro_batches(c.plan, c.layout), replicas(c.layout)));
+  return batches * static_cast<double>(training_flops(c.arch, least, c.layout, c.cluster()).model_total.value);
+}
+
+// ---- Memory
+
+void check_most(const std::string& where, std::string_view key, double bytes, const HardwareCard& card, Count parts) {
+  const double all = static_cast<double>(parts) * static_cast<double>(card.cluster.device.memory.value);
+  if (bytes > most_of_memory * all)
+    refuse_measured(where, key,
+                    fmt::format("{:.4g} GiB are more than the {:.4g} GiB of {} {}; give what one device held, or the "
+                                "memory of a device that has more",
+                                bytes / 0x1p30, all / 0x1p30, parts, card.title));
+}
+
+void check_room(const std::string& where, std::string_view key, double bytes, const HardwareCard& card, Count parts) {
+  if (bytes < 0x1p20)
+    refuse_measured(
+        where, key,
+        fmt::format("{:.4g} bytes are less than a mebibyte, which no run fits in; give it in the key's unit", bytes));
+  check_most(where, key, bytes, card, parts);
+}
+
+// ---- Figures of inference
+
+/// Bytes per second of all devices, or of one as the row counts them.
+BytesPerSecond most_bandwidth(const InferenceCase& c, const Figure& f) {
+  const double all = static_cast<double>(devices(c.layout));
+  const bool of_one = figure_key(f.key)->share == Share::device;
+  return (of_one ? all / static_cast<double>(c.head.gpus) : all) * c.cluster().device.bandwidth;
+}
+
+void check_bandwidth(const InferenceCase& c, const Figure& f) {
+  const double most = most_bandwidth(c, f).value;
+  const bool cached = weights_bytes(c.arch, c.plan, c.layout) <= c.cluster().device.cache;
+  if (f.value <= most || cached) return;
+  refuse_measured(c.head.where, f.key,
+                  fmt::format("{:.5g} GB/s are more than the {:.5g} GB/s of {}; give bytes read per second in GB",
+                              f.value / 1e9, most / 1e9, c.on.hardware.title));
+}
+
+// ---- Times and rates that no device reaches
+
+/// Speculative decoding and cached prompts, which rows need not tell, make a token a few times faster than its work.
+constexpr double beyond_datasheet = 10;
+/// A kernel that does nothing takes some microseconds to start and to end.
+constexpr double shortest_seconds = 1e-6;
+/// FLOP/s of a device without a preset that no device reaches yet.
+constexpr double fastest_device = 1e18;
+
+bool is_time_figure(FigureKind q) {
+  return q == FigureKind::time_per_token || q == FigureKind::decode_step || q == FigureKind::decode_time ||
+         q == FigureKind::first_token || q == FigureKind::prefill_time || q == FigureKind::whole_time ||
+         q == FigureKind::layer_time;
+}
+bool is_token_rate(FigureKind q) { return q >= FigureKind::output_rate && q <= FigureKind::peak_output_rate; }
+
+[[noreturn]] void refuse_pace(const InferenceCase& c, const Figure& f, const std::string& bound) {
+  refuse_measured(c.head.where, f.key,
+                  fmt::format("{:.4g} is beyond what {}; check its unit, the batch, the lengths and the devices",
+                              f.value / f.unit, bound));
+}
+
+/// The figure at the datasheet's rates, with nothing but the row's work: a request's time as if it were alone.
+std::optional<double> datasheet_bound(InferenceCase c, const Figure& f) {
+  c.kind = BatchKind::fixed;
+  if (is_time_figure(f.quantity)) c.batch = 1;
+  if (is_time_figure(f.quantity)) c.plan.batch = 1;
+  return InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
+}
+
+void check_against_datasheet(const InferenceCase& c, const Figure& f) {
+  const std::optional<double> bound = datasheet_bound(c, f);
+  if (!bound) return;
+  const double beyond = is_time_figure(f.quantity) ? *bound / f.value : f.value / *bound;
+  if (beyond <= beyond_datasheet) return;
+  refuse_pace(c, f,
+              fmt::format("{} {} can do by {} datasheet, {:.3g}, by a factor of {:.3g}", devices(c.layout),
+                          c.on.hardware.title, devices(c.layout) == 1 ? "its" : "their", *bound / f.unit, beyond));
+}
+
+/// Tokens per second at which all devices multiply a token with the weights that it meets, and do nothing else.
+double most_tokens_per_second(const InferenceCase& c) {
+  double peak = fastest_device;
+  if (c.on.preset) {
+    peak = 0;
+    for (const FlopsPerSecond& p : c.cluster().device.peaks) peak = std::max(peak, p.value);
+  }
+  return static_cast<double>(devices(c.layout)) * peak / (2 * static_cast<double>(parameters(c.arch).matmul_active));
+}
+
+void check_pace(const InferenceCase& c, const Figure& f) {
+  if (is_time_figure(f.quantity) && f.value < shortest_seconds)
+    refuse_pace(c, f, "any device can do: a kernel alone takes more than a microsecond");
+  if (is_token_rate(f.quantity) && f.value > beyond_datasheet * most_tokens_per_second(c))
+    refuse_pace(c, f,
+                fmt::format("{} {} can multiply in a second, {:.3g} tokens", devices(c.layout), c.on.hardware.title,
+                            most_tokens_per_second(c) / f.unit));
+  if (c.on.preset && !c.work_assumed) check_against_datasheet(c, f);
+}
+
+/// Tokens of a cache that would fill all devices.
+void check_cache(const InferenceCase& c, const Figure& f) {
+  const double number = bits_per_weight(c.plan.kv_precision.keys) / 8;
+  const double token = number * static_cast<double>(cache_elements_per_token(c.arch));
+  const double most = static_cast<double>(devices(c.layout)) * static_cast<double>(c.cluster().device.memory.value);
+  if (token <= 0 || f.value <= beyond_datasheet * most / token) return;
+  refuse_measured(
+      c.head.where, f.key,
+      fmt::format("a cache of {:.3g} tokens is beyond the {:.4g} GiB of {} {}, which hold {:.3g}; check its "
+                  "unit and the devices",
+                  f.value, most / 0x1p30, devices(c.layout), c.on.hardware.title, most / token));
+}
+
+}  // namespace
+
+double least_utilization(const TrainingCase& c) {
+  const double peak = c.cluster().device.peak(c.plan.precision).value;
+  if (!c.step || !c.on.preset || peak <= 0) return 0;
+  return least_step_flops(c) / (c.step->value * peak * static_cast<double>(c.head.gpus));
+}
+
+void check_step(const TrainingCase& c) {
+  if (!c.step) return;
+  const double utilization = least_utilization(c);
+  if (utilization <= 1) return;
+  refuse_measured(c.head.where, c.measured_as,
+                  fmt::format("it is an MFU of {:.3g}, above 1: a step of {:.3g} s is faster than {} {} multiply in "
+                              "{}; check its unit, the batch and the devices",
+                              utilization, c.step->value, c.head.gpus, c.on.hardware.title, c.plan.precision.name()));
+}
+
+void check_memories(const TrainingCase& c) {
+  for (const MeasuredMemory& m : c.memory) check_room(c.head.where, m.key, m.bytes, c.on.hardware, 1);
+}
+
+void check_figure(const InferenceCase& c, const Figure& f) {
+  if (f.quantity == FigureKind::bandwidth) check_bandwidth(c, f);
+  if (f.quantity == FigureKind::memory) check_room(c.head.where, f.key, f.value, c.on.hardware, f.devices);
+  if (f.quantity == FigureKind::cache_tokens) check_cache(c, f);
+  if (f.quantity > FigureKind::memory && f.quantity <= FigureKind::graph_memory)
+    check_most(c.head.where, f.key, f.value, c.on.hardware, devices(c.layout));
+  if (c.kind == BatchKind::capacity) return;
+  if (f.value > 0) check_pace(c, f);
+}
+
+}  // namespace llmcalc

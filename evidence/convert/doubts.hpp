@@ -1,0 +1,16 @@
+#pragma once
+/// Figures that a row in the old schema itself advises against.
+
+#include <string>
+
+#include "evidence/convert/inference_row.hpp"
+#include "evidence/rows/inference_case.hpp"
+
+namespace llmcalc {
+
+bool has_figure(const InferenceRow& row, FigureKind quantity);
+
+/// The reason in the row's notes; empty: there is none.
+std::string doubt_of(FigureKind quantity, const InferenceRow& row);
+
+}  // namespace llmcalc

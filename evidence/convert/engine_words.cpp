@@ -1,0 +1,142 @@
+#include "evidence/convert/engine_words.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <regex>
+
+#include "evidence/names/words.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+struct EngineWord {
+  const char* word;
+  const char* name;
+};
+
+// The first name that occurs whole.
+constexpr EngineWord engine_words[] = {
+    {"triton + fastertransformer", "fastertransformer"},
+    {"torchao", "torchao"},
+    {"gpt-fast", "gpt-fast"},
+    {"transformers-neuronx", "transformers-neuronx"},
+    {"neuronx", "transformers-neuronx"},
+    {"neuron", "transformers-neuronx"},
+    {"optimum-habana", "optimum-habana"},
+    {"habana", "optimum-habana"},
+    {"nim", "tensorrt-llm"},
+    {"tensorrt-llm", "tensorrt-llm"},
+    {"tensorrt llm", "tensorrt-llm"},
+    {"trt-llm", "tensorrt-llm"},
+    {"trtllm", "tensorrt-llm"},
+    {"vllm-ascend", "vllm"},
+    {"vllm-gaudi", "vllm"},
+    {"vllm-hpu", "vllm"},
+    {"vllm-rocm", "vllm"},
+    {"vllm", "vllm"},
+    {"sglang", "sglang"},
+    {"lmdeploy", "lmdeploy"},
+    {"turbomind", "lmdeploy"},
+    {"qserve", "qserve"},
+    {"fastertransformer", "fastertransformer"},
+    {"deepspeed-mii", "deepspeed"},
+    {"deepspeed-fastgen", "deepspeed"},
+    {"deepspeed-inference", "deepspeed"},
+    {"deepspeed", "deepspeed"},
+    {"llama.cpp", "llama.cpp"},
+    {"llama-cpp", "llama.cpp"},
+    {"llamacpp", "llama.cpp"},
+    {"llama-cpp-python", "llama.cpp"},
+    {"ik-llama.cpp", "llama.cpp"},
+    {"llamafile", "llama.cpp"},
+    {"koboldcpp", "llama.cpp"},
+    {"lm studio", "llama.cpp"},
+    {"ollama", "llama.cpp"},
+    {"exllamav2", "exllamav2"},
+    {"exllama-v2", "exllamav2"},
+    {"exllama v2", "exllamav2"},
+    {"exllama-v3", nullptr},  // another engine, which is not known
+    {"exllama v3", nullptr},
+    {"exllama", "exllama"},
+    {"autoawq", "autoawq"},
+    {"tinychat", "tinychat"},
+    {"mlc-llm", "mlc-llm"},
+    {"mlc", "mlc-llm"},
+    {"mlx-lm", "mlx-lm"},
+    {"mlx", "mlx-lm"},
+    {"calm", "calm"},
+    {"jax", "jax"},
+    {"jetstream", "jax"},
+    {"maxtext", "jax"},
+    {"text generation inference", "tgi"},
+    {"text-generation-inference", "tgi"},
+    {"tgi", "tgi"},
+    {"transformers", "transformers"},
+    {"pytorch", "pytorch"},
+};
+
+bool in_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// Whether a name ends where `rest` begins: before anything that no name goes on with, or before a version. "vllm-0.6"
+/// is vllm, "exllamav3" is not exllama.
+bool ends_name(const std::string& rest) {
+  static const std::regex end("^(?:$|[^a-z0-9-]|-?v?[0-9]+\\.|-v?[0-9]+(?:[^a-z0-9]|$)|-(?:[^a-z0-9]|$))");
+  return std::regex_search(rest, end);
+}
+
+/// Where a text has the whole name; npos: nowhere.
+std::size_t place_of(const std::string& text, const std::string& name) {
+  std::size_t at = text.find(name);
+  while (at != std::string::npos) {
+    const bool begins = at == 0 || (!in_a_word(text[at - 1]) && text[at - 1] != '-');
+    if (begins && ends_name(text.substr(at + name.size()))) break;
+    at = text.find(name, at + 1);
+  }
+  return at;
+}
+
+std::string version_in(const std::string& text) {
+  static const std::regex pattern("(?:^|[ v=-])([0-9]+\\.[0-9][0-9a-z.]*)");
+  std::smatch found;
+  return std::regex_search(text, found, pattern) ? found[1].str() : "";
+}
+
+}  // namespace
+
+EngineName engine_name(const std::string& said, const std::string& notes) {
+  const Words about(said + "; " + notes);
+  std::string text = lower(said.substr(0, 200));
+  std::replace(text.begin(), text.end(), '_', '-');
+  EngineName e{said.empty() ? "not stated" : said, "", false, false};
+  for (const EngineWord& w : engine_words)
+    if (const std::size_t at = place_of(text, w.word); at != std::string::npos) {
+      if (w.name == nullptr) break;
+      // A version stands behind its engine's name: "vLLM (PyTorch 2.1)" has none.
+      e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), true, false};
+      break;
+    }
+  e.eager = about.affirms_any({"enforce eager", "eager mode", "disable cuda graph"}) || about.denies("cuda graph") ||
+            about.denies("cuda graphs");
+  return e;
+}
+
+std::string unknown_engine(const std::string& said) {
+  return said.empty() ? "no engine is named" : in_quotes(said) + " is not known";
+}
+
+std::optional<Count> said_option(const std::string& notes, std::string name) {
+  std::replace(name.begin(), name.end(), '_', '.');  // any sign: "max_num_seqs", "max-num-seqs"
+  const std::regex pattern(name + "[ =:]+([0-9][0-9,]{0,12})");
+  std::smatch found;
+  const std::string about = lower(notes);
+  if (!std::regex_search(about, found, pattern)) return std::nullopt;
+  std::string digits = found[1];
+  std::erase(digits, ',');
+  const Count n = std::atoll(digits.c_str());
+  return n > 0 ? std::optional(n) : std::nullopt;
+}
+
+}  // namespace llmcalc

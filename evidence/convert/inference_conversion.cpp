@@ -1,0 +1,370 @@
+#include "evidence/convert/inference_conversion.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "evidence/case_memory.hpp"
+#include "evidence/convert/beyond_decoding.hpp"
+#include "evidence/convert/cluster_words.hpp"
+#include "evidence/convert/doubts.hpp"
+#include "evidence/convert/engine_words.hpp"
+#include "evidence/convert/inference_ranks.hpp"
+#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/row_arch.hpp"
+#include "evidence/logs/served_model.hpp"
+#include "evidence/names/format_name.hpp"
+#include "evidence/names/words.hpp"
+#include "evidence/room.hpp"
+#include "evidence/rows/figures.hpp"
+#include "presets/estimators/engine_memory_table.hpp"
+#include "presets/formats/gguf_mix.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool notes_say(const InferenceRow& row, std::string_view words) { return Words(row.notes).affirms(words); }
+
+/// A sentence about something that figures depend on strongly.
+void weigh(InferenceCase& c, std::string sentence) {
+  c.assumed.push_back(std::move(sentence));
+  c.input_assumed = true;
+}
+
+void assume_work(InferenceCase& c, std::string sentence) {
+  weigh(c, std::move(sentence));
+  c.work_assumed = true;
+}
+
+HardwareSaid accelerator_said(const InferenceRow& row) {
+  const InferenceHardware& h = row.hardware;
+  const auto nodes = h.nodes.value_or(1);
+  return {.device = h.accelerator,
+          .inside = h.interconnect,
+          .between = h.interconnect,
+          .memory_gb = h.memory_gb,
+          .bandwidth_gb_s = h.peak_bw_gb_s,
+          .count = h.count,
+          .nodes = nodes,
+          .per_node = nodes > 1 ? std::optional(std::max<Count>(1, h.count / nodes)) : std::nullopt,
+          .cores = h.gpu_cores};
+}
+
+std::optional<BatchKind> kind_called(const std::string& said) {
+  for (const auto& [name, kind] : {std::pair{"static", BatchKind::fixed},
+                                   {"", BatchKind::fixed},
+                                   {"concurrency", BatchKind::concurrency},
+                                   {"concurrent", BatchKind::concurrency},
+                                   {"maxconcurrency", BatchKind::concurrency},
+                                   {"maxinflight", BatchKind::max_inflight},
+                                   {"capacity", BatchKind::capacity},
+                                   {"throughput", BatchKind::throughput},
+                                   {"latency", BatchKind::fixed},
+                                   {"fixed", BatchKind::fixed},
+                                   {"batch", BatchKind::fixed},
+                                   {"staticbatch", BatchKind::fixed},
+                                   {"singlestream", BatchKind::fixed},
+                                   {"closedloop", BatchKind::concurrency},
+                                   {"burst", BatchKind::max_inflight},
+                                   {"offline", BatchKind::max_inflight}})
+    if (run_together(said) == name) return kind;
+  return std::nullopt;
+}
+
+/// What a row says of its weights; where it leaves them open, what the model's name does ("...-AWQ").
+std::string weights_said(const InferenceRow& row, InferenceCase& c) {
+  const std::string in_name = format_in_name(row.model.name);
+  if (!leaves_format_open(row.weights) || in_name.empty()) return row.weights;
+  weigh(c, fmt::format("weights in {}, as the name {} tells: their format is missing in the row", in_name,
+                       in_quotes(row.model.name)));
+  return in_name;
+}
+
+/// A device without the 16-bit format of the row multiplies in the other one, or in fp32.
+void use_own_half(const RowCluster& on, FormatsSaid& f) {
+  const Device& device = on.cluster().device;
+  if (device.peak(f.working).value > 0) return;
+  const DType named = f.working;
+  for (const DType own : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
+    if (device.peak(f.working).value <= 0) f.working = own;
+  if (f.precision == named) f.precision = f.working;
+  f.assumed.push_back(
+      fmt::format("products in {}: {} does not multiply in {}", f.working.name(), on.hardware.title, named.name()));
+}
+
+/// Where the row's formats are of its model: a mix of llama-quantize, and experts' formats in a model without any.
+void use_model_formats(FormatsSaid& f, const Arch& arch) {
+  if (!f.mix.empty()) {
+    f.weights = gguf_mix(arch, f.mix, "");  // what a family fuses is not in a row
+    f.name = f.mix;
+  }
+  if (f.experts_alone && !arch.has_experts())
+    f.weights[Component::attention] = f.weights[Component::mlp] = f.weights[Component::experts];
+}
+
+void use_format(const InferenceRow& row, InferenceCase& c) {
+  const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
+  FormatsSaid f = formats_of(weights_said(row, c), row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
+  if (!f.skip.empty()) c.skip = f.skip;
+  use_own_half(c.on, f);
+  if (f.skip.empty()) use_model_formats(f, c.arch);
+  c.plan.weight_precision = f.weights;
+  c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
+  c.plan.working = f.working;
+  c.plan.kv_precision = f.cache;
+  c.bits_per_weight = f.bits_per_weight;
+  c.weight_bytes = f.weight_bytes;
+  c.weights_name = f.name;
+  c.input_assumed |= f.weighty;
+  c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
+}
+
+/// Tokens of a prompt and of an answer where the row does not state them.
+constexpr double usual_prompt = 8, usual_answer = 128;
+/// Prompt tokens that a device takes in one pass where prompts alone are run and the batch is not stated.
+constexpr double usual_prefill_tokens = 16384;
+
+/// What a row says of its prompts that states no length.
+std::string prompt_in_words(const InferenceBatch& b) {
+  const std::string& said = b.input_note.empty() ? b.context_said : b.input_note;
+  if (said.empty()) return "the row states neither \"input_len\" nor \"context_len\"";
+  return fmt::format("the row says \"{}\"", said);
+}
+
+void use_lengths(const InferenceRow& row, InferenceCase& c) {
+  const InferenceBatch& b = row.batch;
+  c.cached = b.cached_context.value_or(0);
+  c.room = b.max_model_len.value_or(c.kind == BatchKind::capacity ? b.context_len.value_or(0) : 0);
+  c.generate = b.output_len.value_or(0);
+  c.prompt = b.input_len.value_or(0);
+  c.length_ratio = b.length_range_ratio;
+  c.requests = b.num_requests;
+  if (c.kind == BatchKind::capacity) return;
+  const auto context = b.context_len ? b.context_len : b.decode_context_mean;
+  if (!b.input_len && !context) {
+    c.prompt = usual_prompt;
+    assume_work(c, fmt::format("prompts of {} tokens: {}", usual_prompt, prompt_in_words(b)));
+  }
+  if (!b.output_len && has_figure(row, FigureKind::output_rate)) {
+    c.generate = usual_answer;
+    assume_work(c, fmt::format("answers of {} tokens: the row does not state their length", usual_answer));
+  }
+  // A window of decoding: its mean context is what counts.
+  c.decode_window = context && c.prompt == 0 && !has_figure(row, FigureKind::prefill_time);
+  if (context && c.prompt == 0) c.prompt = std::max(1.0, *context - c.generate / 2);
+}
+
+std::string assumed_batch(const InferenceCase& c) {
+  if (c.kind != BatchKind::throughput) return "one sequence at a time: the row does not state the batch";
+  return fmt::format("{:.0f} sequences at once, {:g} prompt tokens of each device: the row does not state the batch",
+                     c.batch, usual_prefill_tokens);
+}
+
+/// How many batches of the stated size there are: one, or one for each device or replica.
+double batches_of(const std::string& scope, double replicas_of_all, double devices_of_all) {
+  const Words words(scope);
+  if (words.affirms_any({"per gpu", "per device", "per chip", "per accelerator"})) return devices_of_all;
+  const bool of_replica = words.affirms_any(
+      {"per rank", "per replica", "per dp rank", "per engine", "per instance", "per dp", "per server"});
+  return of_replica ? replicas_of_all : 1;
+}
+
+void use_batch(const InferenceRow& row, InferenceCase& c) {
+  const InferenceBatch& b = row.batch;
+  const double all = static_cast<double>(replicas(c.layout)),
+               per_replica = static_cast<double>(replica_devices(c.layout));
+  const double per_all = all * per_replica;
+  c.batch = b.batch.value_or(b.num_requests.value_or(1)) * (b.batch ? batches_of(b.scope, all, per_all) : 1);
+  const bool unstated = !b.batch && !b.num_requests && c.kind != BatchKind::capacity;
+  if (unstated && (b.tokens_per_gpu || c.kind == BatchKind::throughput))
+    c.batch = std::max(1.0, b.tokens_per_gpu.value_or(usual_prefill_tokens) / std::max(1.0, c.prompt)) * per_all;
+  if (unstated && !b.tokens_per_gpu) assume_work(c, assumed_batch(c));
+  if (c.kind == BatchKind::max_inflight)
+    c.assumed.push_back("as many requests in flight as were sent, or as memory holds");
+  if (b.kv_limited_estimate.value_or(false))
+    c.assumed.push_back(
+        "the requests in flight are fewer than the clients: the row estimates that memory holds no more");
+  const auto whole = [](double x) { return std::max<Count>(1, std::llround(std::min(x, 0x1p40))); };
+  c.plan.batch = whole(std::ceil(c.batch / all));
+  c.plan.prompt = whole(c.prompt);
+  c.plan.generate = whole(c.generate);
+  c.plan.memory_utilization = b.gpu_memory_utilization.value_or(0.9);
+}
+
+double measured_or_nan(const InferenceRow& row, std::string_view key) {
+  const auto found =
+      std::find_if(row.measured.begin(), row.measured.end(), [&](const auto& m) { return m.first == key; });
+  return found == row.measured.end() ? std::nan("") : found->second;
+}
+
+/// GiB that the terms of a start add up to, cache included: the engine gives the cache what the others leave. Not a
+/// number where one is not stated.
+double sum_of_terms(const InferenceRow& row) {
+  double all = 0;
+  for (const char* key : {"weights_gib_per_gpu", "activation_gib_per_gpu", "non_torch_gib_per_gpu", "kv_gib_per_gpu"})
+    all += measured_or_nan(row, key);
+  return all;
+}
+
+/// The share of the device that a row's own terms add up to, where it is not the one that the row states.
+std::optional<double> contradicted_share(const InferenceRow& row, const InferenceCase& c) {
+  const InferenceHardware& h = row.hardware;
+  if (h.usable_gib || !h.total_gib) return std::nullopt;
+  const double share = sum_of_terms(row) / *h.total_gib;
+  const bool differs = std::abs(share - c.plan.memory_utilization) > 0.01;
+  return differs ? std::optional(share) : std::nullopt;
+}
+
+void use_granted_share(const InferenceRow& row, InferenceCase& c) {
+  const std::optional<double> share = contradicted_share(row, c);
+  if (!share) return;
+  c.assumed.push_back(fmt::format("gpu_memory_utilization {:.2f}: the row states {:g}, and its terms are {:.2f} GiB",
+                                  *share, c.plan.memory_utilization, sum_of_terms(row)));
+  c.plan.memory_utilization = *share;
+}
+
+/// What the engine may fill of a device, by how directly the row says it.
+Bytes granted_by(const InferenceRow& row, const InferenceCase& c) {
+  const InferenceHardware& h = row.hardware;
+  if (h.usable_gib) return granted_memory(Bytes(Count{1} << 30), *h.usable_gib);
+  const Bytes device =
+      h.total_gib ? granted_memory(Bytes(Count{1} << 30), *h.total_gib) : visible_memory(c.on.hardware);
+  return granted_memory(device, c.plan.memory_utilization);
+}
+
+/// The value of a limit: stated, told in the notes, or the usual one, with a sentence.
+Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Count>& stated, const char* option,
+               Count usual) {
+  if (stated) return *stated;
+  if (const auto said = said_option(row.notes, option)) return *said;
+  if (c.kind == BatchKind::capacity)
+    c.assumed.push_back(
+        fmt::format("{} {}: vLLM's default on such a device; the row does not state it", option, usual));
+  return usual;
+}
+
+bool row_has(const InferenceRow& row, std::string_view key) {
+  return std::any_of(row.measured.begin(), row.measured.end(), [&](const auto& m) { return m.first == key; });
+}
+
+void use_limits(const InferenceRow& row, InferenceCase& c) {
+  const InferenceBatch& b = row.batch;
+  const auto version = c.engine.name == "vllm" ? minor_version(c.engine.version) : std::nullopt;
+  const EngineLimits usual = usual_limits({version, ranks(c.layout, Group::tensor), c.on.hardware},
+                                          static_cast<Count>(std::min(b.max_model_len.value_or(0), 0x1p30)));
+  c.limits.pass_tokens = limit_of(row, c, b.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
+  c.limits.sequences = limit_of(row, c, b.max_num_seqs, "max_num_seqs", usual.sequences);
+  c.limits.block_tokens = b.block_size.value_or(usual.block_tokens);
+  use_granted_share(row, c);
+  c.granted = granted_by(row, c);
+  if (!b.block_size && has_figure(row, FigureKind::cache_tokens) && row_has(row, "kv_blocks"))
+    weigh(c, fmt::format("blocks of {} tokens: the row states no \"kv_block_size\"", c.limits.block_tokens));
+  if (c.kind == BatchKind::capacity && c.engine.name == "vllm" && c.engine.version.empty())
+    c.assumed.push_back("the latest vLLM: the row does not state the version");
+}
+
+/// Requests that the cache has room for at once, as long as the row's are in the mean.
+double room_for_requests(const InferenceCase& c) {
+  return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
+}
+
+/// Notes that fewer requests fit at once than the row has clients: the run had more memory, a narrower format or an
+/// offload that the row does not state.
+/// Where less than half of them fit, times depend strongly on it.
+void note_room(const InferenceRow& row, InferenceCase& c) {
+  if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
+  const double room = std::floor(room_for_requests(c));
+  if (room >= c.batch) return;
+  c.input_assumed |= 2 * room < c.batch;
+  c.assumed.push_back(
+      fmt::format("room for {:.0f} of {:g} requests at once, by the formats and the share of memory assumed here",
+                  std::max(1.0, room), c.batch));
+}
+
+void note_doubts(const InferenceRow& row, InferenceCase& c) {
+  if (row_has(row, "ms_per_token_per_batch_item") && c.batch > 1)
+    weigh(c,
+          fmt::format("\"ms_per_token_per_batch_item\" counts as the time of a step over its {:g} sequences", c.batch));
+  if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {}", unknown_engine(row.engine)));
+  if (c.cached > 0 && (c.kind == BatchKind::concurrency || c.kind == BatchKind::max_inflight))
+    weigh(c, "requests that come and go find nothing in the cache: the row says that they do");
+  if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
+    weigh(c, "two-dimensional layouts count as plain tensor parallelism");
+  if (row.hardware.power_limit_w)
+    c.assumed.push_back(
+        fmt::format("the device's usual clocks: it was limited to {:g} W", *row.hardware.power_limit_w));
+}
+
+/// What the engine's plans cannot say yet; empty: nothing of the kind.
+std::string not_said(const InferenceRow& row) {
+  if (!kind_called(lower(row.batch.kind)))
+    return fmt::format("batches of the kind {} are not known", in_quotes(row.batch.kind));
+  return beyond_decoding(row);
+}
+
+void use_row_model(const InferenceRow& row, InferenceCase& c) {
+  const RowArch model = arch_of(row);
+  c.arch = model.arch;
+  c.skip = model.skip;
+  c.assumed.insert(c.assumed.end(), model.assumed.begin(), model.assumed.end());
+  c.input_assumed |= model.weighty;
+}
+
+void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceCase& c) {
+  const HardwareSaid said = accelerator_said(row);
+  c.on = cluster_of(said, devices);
+  c.skip = c.on.skip;
+  const bool memory_alone = kind_called(lower(row.batch.kind)) == BatchKind::capacity;
+  if (c.skip.empty() && !memory_alone) c.skip = without_bandwidth(said, c.on);
+  c.input_assumed |= !c.on.preset;
+  c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
+}
+
+void use_requests(const InferenceRow& row, InferenceCase& c) {
+  c.kind = *kind_called(lower(row.batch.kind));
+  c.engine = engine_name(row.engine, row.notes + "; " + row.other_keys);
+  use_lengths(row, c);
+  use_batch(row, c);
+  use_limits(row, c);
+  note_doubts(row, c);
+  note_room(row, c);
+  c.nodes = row.hardware.nodes.value_or(1);
+  c.decode_context = row.batch.decode_context_mean ? row.batch.decode_context_mean : row.batch.context_len;
+  c.figures = figures_of(row.measured, c);
+  for (Figure& f : c.figures)
+    if (f.doubt.empty()) f.doubt = doubt_of(f.quantity, row);
+  if (c.figures.empty()) c.skip = "nothing was measured under a known key";
+}
+
+MeasurementHead head_of(const InferenceRow& row) {
+  return {.id = row.id,
+          .where = row.where,
+          .family = row.source.title.empty() ? "not stated" : row.source.title,
+          .quality = row.tier,
+          .model = row.model.name,
+          .source = row.source,
+          .gpus = row.hardware.count};
+}
+
+}  // namespace
+
+InferenceCase inference_case(const InferenceRow& row, const Devices& devices) {
+  InferenceCase c{.head = head_of(row)};
+  try {
+    c.skip = not_said(row);
+    if (c.skip.empty()) use_row_model(row, c);
+    if (c.skip.empty()) use_accelerator(row, devices, c);
+    if (c.skip.empty()) use_ranks(row, c);
+    if (c.skip.empty()) use_format(row, c);
+    if (c.skip.empty()) c.skip = weights_beyond_memory(c);
+    if (c.skip.empty()) use_requests(row, c);
+  } catch (const Overflow&) {
+    c.skip = "its numbers multiply to more than 2^63";
+  }
+  return c;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,110 @@
+#include "evidence/convert/inference_ranks.hpp"
+#include "evidence/convert/cluster_words.hpp"
+#include "evidence/convert/engine_words.hpp"
+#include "evidence/convert/inference_row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace llmcalc {
+
+namespace {
+
+/// Sources that count cores (AWS Neuron, TPU7x) have more ranks than chips: a device is then a part of a chip. A GPU is
+/// one device: more ranks than GPUs are a mistake of the row.
+void split_chips(const InferenceRow& row, InferenceCase& c) {
+  const Count all = devices(c.layout), chips = row.hardware.count, cores = cores_of_chip(c.on.hardware);
+  if (all == chips) return;
+  if (all % chips != 0 || all / chips > cores || cores % (all / chips) != 0) {
+    c.skip = fmt::format("tp x pp x dp are {} devices, and the row has {}", all, chips);
+    return;
+  }
+  c.on.hardware = part_of(c.on.hardware, all / chips);
+  c.assumed.push_back(fmt::format("a rank is 1/{} of a chip: {} ranks on {} chips", all / chips, all, chips));
+}
+
+/// What does not divide over ranks is padded, as engines of these devices do: heads with zeros, experts with copies.
+void pad_heads(InferenceCase& c, Count ranks_of_heads) {
+  const Count heads = c.arch.heads;
+  if (heads % ranks_of_heads == 0) return;
+  const bool each_its_own = c.arch.kv_heads == heads;
+  const Count step = std::lcm(ranks_of_heads, each_its_own ? Count{1} : c.arch.kv_heads);
+  const Count padded = ceil_div(heads, step) * step;
+  if (padded >= 2 * heads) {
+    c.skip = fmt::format("{} ranks do not divide {} heads", ranks_of_heads, heads);
+    return;
+  }
+  c.arch.heads = padded;
+  if (each_its_own) c.arch.kv_heads = padded;
+  c.assumed.push_back(fmt::format("{} heads are padded to {}, which {} ranks divide", heads, padded, ranks_of_heads));
+}
+
+void pad_experts(InferenceCase& c, Count ranks_of_experts) {
+  Count& experts = c.arch.moe.experts;
+  if (!c.arch.has_experts() || experts % ranks_of_experts == 0) return;
+  const Count padded = ceil_div(experts, ranks_of_experts) * ranks_of_experts;
+  c.assumed.push_back(fmt::format("{} experts and {} redundant ones, which {} ranks divide", experts, padded - experts,
+                                  ranks_of_experts));
+  experts = padded;
+}
+
+/// The kind of ranks that devices are which no stated rank takes: tensor ranks where the row does not state these (of
+/// llama.cpp, which puts layers on each device, stages), else replicas or stages. A row of experts' ranks alone has
+/// replicas of all else. Null: the row states all kinds.
+Count* unstated_ranks(const InferenceRow& row, Layout& split) {
+  const bool llama = engine_name(row.engine, row.notes).name == "llama.cpp";
+  if (!row.tp) return llama && !row.pp ? &split.pp : &split.tp;
+  if (!row.dp || row.ep.value_or(1) == row.hardware.count) return &split.dp;
+  return row.pp ? nullptr : &split.pp;
+}
+
+void use_unstated_ranks(const InferenceRow& row, InferenceCase& c, Layout& split) {
+  const Count stated = mul(split.tp, split.pp, split.dp), all = row.hardware.count;
+  if (stated >= all || all % stated != 0) return;
+  Count* taken = unstated_ranks(row, split);
+  if (taken == nullptr) return;
+  const Count left = all / stated;
+  const char* kind = taken == &split.dp ? "replicas" : taken == &split.pp ? "stages of a pipeline" : "tensor ranks";
+  *taken = mul(*taken, left);
+  c.assumed.push_back(fmt::format("{} {}: the row does not state what its {} devices are", left, kind, all));
+  c.input_assumed = true;
+}
+
+/// SGLang and TensorRT-LLM count the replicas of attention among the tensor ranks: tp 8, dp 8 on 8 devices are 8
+/// replicas of attention, whose experts lie on all of them.
+void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout& split) {
+  const Count all = row.hardware.count;
+  if (!c.arch.has_experts() || split.dp == 1 || mul(split.tp, split.pp) != all || split.tp % split.dp != 0) return;
+  c.assumed.push_back(fmt::format(
+      "{} replicas of attention on the {} tensor ranks, as SGLang and TensorRT-LLM count them", split.dp, split.tp));
+  split.tp /= split.dp;
+}
+
+/// Engines cut experts over the ranks that are left when experts are divided: etp = tp x dp / ep.
+void lay_out(const InferenceRow& row, InferenceCase& c) {
+  Layout split;
+  split.tp = row.tp.value_or(1);
+  split.pp = row.pp.value_or(1);
+  split.dp = row.dp.value_or(1);
+  use_unstated_ranks(row, c, split);
+  use_replicated_attention(row, c, split);
+  split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
+  if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
+  split.sp = split.ep > 1 && split.tp > 1;  // what divides tokens among experts' ranks
+  pad_heads(c, split.tp);
+  pad_experts(c, split.ep);
+  if (c.skip.empty() && flaw(c.arch, split) != LayoutFlaw::none)
+    c.skip = "the expert-parallel ranks fit neither experts nor other ranks";
+  c.layout = split;
+}
+
+}  // namespace
+
+void use_ranks(const InferenceRow& row, InferenceCase& c) {
+  lay_out(row, c);
+  if (c.skip.empty()) split_chips(row, c);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,61 @@
+#pragma once
+/// What a row of inference says. A value that the source does not state is absent; a text, empty.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evidence/convert/training_row.hpp"
+
+namespace llmcalc {
+
+struct InferenceModel {
+  std::string name, sliding_pattern, attention;
+  Count layers = 0, hidden = 0, heads = 0;
+  std::optional<Count> kv_heads, head_dim, ffn, vocab, sliding_window;
+  std::optional<bool> gated_mlp, tied_embeddings, qkv_bias, parallel_block;
+  std::optional<Count> experts, top_k, moe_ffn, shared_experts, shared_ffn, dense_layers, moe_every;
+  bool recurrent = false;  ///< keys say that some layers have a state in place of softmax attention
+  std::optional<MlaRow> mla;
+  std::optional<ModelCard> config;  ///< the model's config.json, which decides on all shapes
+};
+
+struct InferenceHardware {
+  std::string accelerator, interconnect;
+  Count count = 1;
+  std::optional<Count> nodes, gpu_cores;
+  std::optional<double> memory_gb, peak_bw_gb_s, power_limit_w;
+  std::optional<double> total_gib, usable_gib;  ///< as the engine sees one device, and what it may fill of it
+};
+
+/// Requests and their lengths in tokens; means may be fractions.
+struct InferenceBatch {
+  std::string kind, scope, input_note, context_said;
+  std::optional<double> batch, input_len, output_len, nominal_input_len, nominal_output_len, length_range_ratio,
+      context_len, decode_context_mean, cached_context, tokens_per_gpu, num_requests, gpu_memory_utilization,
+      max_model_len;
+  std::optional<Count> max_num_batched_tokens, max_num_seqs, block_size;
+  std::optional<bool> kv_limited_estimate;
+};
+
+struct InferenceRow {
+  std::string id;
+  std::string where;  ///< file, line and row, for sentences
+  std::string engine, notes, tier;
+  std::string other_keys;  ///< what keys say that are not known, but for the model's: "speculative: MTP; "
+  bool core = false;
+  RowSource source;
+  InferenceModel model;
+  std::string weights, kv, activations;  ///< number formats, as the source writes them
+  InferenceHardware hardware;
+  std::optional<Count> tp, pp, ep, dp;
+  InferenceBatch batch;
+  std::vector<std::pair<std::string, double>> measured;  ///< by key, in the key's unit
+  bool prefill_suspect = false;
+};
+
+/// Reads the rest of a row whose id is known. Throws InputError.
+InferenceRow read_inference_row(const RowObject& row, const std::string& id);
+
+}  // namespace llmcalc

@@ -1,0 +1,28 @@
+#pragma once
+/// Measurements in the old schema: rows in words, which the converter rewrites as requests.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/recorded_run.hpp"
+#include "evidence/convert/training_row.hpp"
+#include "evidence/rows/measurement_file.hpp"
+
+namespace llmcalc {
+
+struct OldFile {
+  std::string where;  ///< the file's path, or what else it was read from
+  MeasurementKind kind = MeasurementKind::training;
+  std::vector<TrainingRow> training;
+  std::vector<InferenceRow> inference;
+  std::vector<RecordedRun> serving;
+  std::vector<std::string> unknown_keys;  ///< "measured.new_key": once each, of no consequence
+};
+
+/// Reads rows, or one recorded run, from a text; `where` names it in errors. Throws InputError with one sentence: file,
+/// line and row.
+OldFile read_old_file(std::string_view text, const std::string& where);
+
+}  // namespace llmcalc

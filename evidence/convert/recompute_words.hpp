@@ -1,0 +1,15 @@
+#pragma once
+/// Operators that a training run recomputes in backward, as its row tells.
+
+#include <string>
+
+#include "evidence/rows/recomputed.hpp"
+
+namespace llmcalc {
+
+/// Reads a row's "recompute": "none (recipe default)", "selective: layernorm, moe_act", "full (block, 16 of 32
+/// layers)", "activation checkpointing, every other layer", "uniform 4". What is not understood counts as none, and is
+/// assumed.
+Recomputed recomputed_called(const std::string& said);
+
+}  // namespace llmcalc

@@ -1,0 +1,12 @@
+#pragma once
+/// A recorded run in the old schema as the engine's inputs.
+
+#include "evidence/convert/recorded_run.hpp"
+#include "evidence/names/device_name.hpp"
+#include "evidence/rows/run_case.hpp"
+
+namespace llmcalc {
+
+RunCase run_case(const RecordedRun& run, const Devices& devices);
+
+}  // namespace llmcalc

@@ -1,0 +1,192 @@
+#include "evidence/convert/stack_words.hpp"
+
+#include <fmt/format.h>
+
+#include <regex>
+#include <vector>
+
+#include "evidence/convert/training_row.hpp"
+#include "evidence/names/words.hpp"
+#include "presets/load.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool has_word(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+/// A stack by a word that tells it, the more telling first.
+struct TellingWord {
+  std::string_view word, stack;
+};
+constexpr TellingWord stack_words[] = {
+    {"maxtext", "maxtext"},
+    {"torchtitan", "torchtitan"},
+    {"torchtune", "torchtune"},
+    {"megatron-bridge", "megatron-core"},
+    {"mlperf", "nemo"},
+    {"dgxc", "nemo"},
+    {"nemo", "nemo"},
+    {"simumax", "megatron-core"},
+    {"megatron-deepspeed", "megatron-deepspeed"},
+    {"bigscience", "megatron-deepspeed"},
+    {"mt-nlg", "megatron-deepspeed"},
+    {"deepspeed", "deepspeed"},
+    {"gpt-neox", "megatron-deepspeed"},
+    {"megatron-lm readme", "megatron-core"},
+    {"megatron-core", "megatron-core"},
+    {"aleph alpha", "aleph-alpha"},
+    {"vtrain", "megatron-lm"},
+    {"korthikanti", "megatron-lm"},
+    {"narayanan", "megatron-lm"},
+    {"zero bubble", "megatron-lm"},
+    {"llm-foundry", "llm-foundry"},
+    {"mosaicml", "llm-foundry"},
+    {"internevo", "internevo"},
+    {"internlm", "internevo"},
+    {"colossal", "colossal-ai"},
+    {"colossalai", "colossal-ai"},
+    {"nanotron", "nanotron"},
+    {"olmo", "olmo"},
+    {"llmq", "llmq"},
+    {"llm.c", "llm.c"},
+    {"nanogpt", "nanogpt"},
+    {"tinyllama", "lit-gpt"},
+    {"lit-gpt", "lit-gpt"},
+    {"litgpt", "lit-gpt"},
+    {"opt-175b", "metaseq"},
+    {"metaseq", "metaseq"},
+    {"fairscale", "metaseq"},
+    {"palm", "jax"},
+    {"t5x", "jax"},
+    {"jax", "jax"},
+    {"llama-65b", "meta-llama"},
+    {"flashattention-2", "flash-attention"},
+    {"unsloth", "unsloth"},
+    {"axolotl", "transformers"},
+    {"transformers", "transformers"},
+    {"primus", "megatron-core"},
+    {"mcore", "megatron-core"},
+    {"core r", "megatron-core"},  // its branches: core_r0.8
+    {"transformer engine", "megatron-core"},
+    {"transformerengine", "megatron-core"},
+    {"megatron", "megatron-lm"},
+    {"deepseek", "deepseek"},
+    {"fsdp", "torch-fsdp"},
+};
+
+/// The stack that a text names in whole words, and does not deny or compare with; empty: none.
+std::string named_stack(const std::string& text) {
+  const Words words(text);
+  for (const TellingWord& t : stack_words)
+    if (words.affirms(t.word)) return std::string(t.stack);
+  return "";
+}
+
+/// The name of a profile that trains; empty: `said` is none.
+std::string training_profile(std::string_view said) {
+  const Builtin* profile = find_builtin(builtin_software(), said);
+  return profile != nullptr && load_software(profile->name).training ? std::string(profile->name) : "";
+}
+
+/// A text less the words from the first that begins with a digit: "NeMo 24.09" is NeMo.
+std::string without_version(const std::string& text) {
+  static const std::regex version("[ -]v?[0-9].*");
+  return std::regex_replace(text, version, "");
+}
+
+/// Profiles and stacks by other names than their own: the profile megatron-lm is Megatron-Core's.
+struct ProfileStack {
+  std::string_view profile, stack;
+  bool compiled = false;
+};
+constexpr ProfileStack profile_stacks[] = {{"megatron-lm", "megatron-core"},
+                                           {"megatron-lm-legacy", "megatron-lm"},
+                                           {"torch-fsdp-compiled", "torch-fsdp", true}};
+
+/// Every name of software that a row may use, for suggestions.
+std::vector<std::string> software_names() {
+  std::vector<std::string> all;
+  for (const Builtin& b : builtin_software())
+    if (!training_profile(b.name).empty()) all.emplace_back(b.name);
+  for (const TellingWord& t : stack_words) all.emplace_back(t.stack);
+  return all;
+}
+
+/// That a row's software is not known, with the nearest names.
+std::string unknown_software(const std::string& said) {
+  std::string meant;
+  for (const std::string& near : nearest(said, software_names()))
+    meant += fmt::format("{} \"{}\"", meant.empty() ? "" : " or", near);
+  return fmt::format("no training software is called {}{}", in_quotes(said),
+                     meant.empty() ? "" : fmt::format(", did you mean{}?", meant));
+}
+
+/// The stack that the row's key names, a profile as commands call it or a telling word. Nothing: it names none.
+void use_software(const std::string& said, Stack& s) {
+  const std::string profile = training_profile(without_version(said));
+  s.name = profile.empty() ? named_stack(lower(said)) : profile;
+  for (const ProfileStack& p : profile_stacks)
+    if (p.profile == profile) {
+      s.name = p.stack;
+      if (p.compiled) s.compiled = true;
+    }
+}
+
+/// What a note says of one run outweighs what its family is known for.
+std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
+  const Words words(notes);
+  if (words.affirms("maxtext")) return "maxtext";
+  if (words.affirms("deepspeed") && !words.has("deepspeed checkpoint"))
+    return model_parallel ? "megatron-deepspeed" : "deepspeed";
+  return "";
+}
+
+/// Submissions to MLPerf are NeMo's on NVIDIA's GPUs alone; Google's on TPUs run JAX. Others count as
+/// NVIDIA's, which is said.
+void use_mlperf_of_others(const TrainingRow& row, Stack& s) {
+  const std::string gpu = lower(row.hardware.gpu);
+  const Words told(row.family + "; " + row.source.title);
+  const bool other =
+      has_word(gpu, "tpu") || has_word(gpu, "gaudi") || has_word(gpu, "trainium") || gpu.starts_with("mi");
+  if (s.name != "nemo" || !other || !told.affirms("mlperf") || told.affirms("nemo")) return;
+  if (has_word(gpu, "tpu")) s.name = "maxtext";
+  s.assumed = fmt::format("{}: a submission to MLPerf on {}, whose software the row does not name", s.name,
+                          in_quotes(row.hardware.gpu));
+}
+
+}  // namespace
+
+Stack stack_of(const TrainingRow& row) {
+  Stack s;
+  const std::string notes = lower(row.notes);
+  const bool model_parallel = row.parallelism.tp.value_or(1) > 1 || row.parallelism.pp.value_or(1) > 1;
+  use_software(row.software, s);
+  const bool known_software = !s.name.empty();
+  if (s.name.empty()) s.name = stack_of_one_run(notes, model_parallel);
+  for (const std::string& text :
+       {lower(row.family), lower(row.source.title), lower(row.precision), lower(row.source.url), notes})
+    if (s.name.empty()) s.name = named_stack(text);
+  use_mlperf_of_others(row, s);
+  const bool guessed = s.name.empty();
+  if (guessed) s.name = model_parallel ? "megatron-lm" : "torch-fsdp";
+  if (!row.software.empty() && !known_software)
+    s.assumed = fmt::format("{}: {}", s.name, unknown_software(row.software));
+  else if (guessed && s.assumed.empty())
+    s.assumed = fmt::format("{}, from the layout: the row names no software", s.name);
+  const Words said(row.notes);
+  if (said.affirms("eager") || said.denies("torch compile") || said.denies("compiled")) s.compiled = false;
+  if (said.affirms("torch compile")) s.compiled = true;
+  // Megatron-LM's README says of its runs that they set --tp-comm-overlap.
+  if (has_word(lower(row.family), "megatron-lm readme")) s.tp_overlap = true;
+  s.waits_for_tensor = has_word(lower(row.source.title + row.family), "narayanan");
+  if (row.parallelism.tp_comm_overlap) s.tp_overlap = row.parallelism.tp_comm_overlap;
+  if (row.parallelism.async_tp) s.tp_overlap = row.parallelism.async_tp;
+  if (has_word(notes, "no overlap of tp")) s.tp_overlap = false;
+  s.graphs = said.affirms("cuda graphs on") || said.affirms("full iteration cuda graph");
+  s.rocm = has_word(lower(row.precision), "rocm") || lower(row.hardware.gpu).starts_with("mi");
+  return s;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,32 @@
+#pragma once
+/// The kernel of attention of a training run.
+
+#include <array>
+#include <string>
+
+#include "calc/choice.hpp"
+
+namespace llmcalc {
+
+enum class AttentionKernel {
+  unfused,        ///< scores in memory, softmax operator by operator
+  fused_softmax,  ///< scores in memory, mask and softmax in one kernel
+  flash_1,        ///< FlashAttention 1, xformers
+  flash_2,
+  vendor,  ///< cuDNN, TransformerEngine, FlashAttention 3
+  flash    ///< some flash kernel
+};
+template <>
+inline constexpr auto choices<AttentionKernel> =
+    std::array{Choice{AttentionKernel::unfused, "unfused"}, Choice{AttentionKernel::fused_softmax, "fused-softmax"},
+               Choice{AttentionKernel::flash_1, "flash-1"}, Choice{AttentionKernel::flash_2, "flash-2"},
+               Choice{AttentionKernel::vendor, "vendor"},   Choice{AttentionKernel::flash, "flash"}};
+
+struct AttentionSaid {
+  AttentionKernel kernel = AttentionKernel::flash;
+  bool stated = true;
+  bool fused_norm = false;  ///< RMSNorm is one kernel, where the row makes a point of it
+  std::string assumed{};    ///< the sentence, where a word of the row is not known
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,19 @@
+#pragma once
+/// The parts of a measurement's JSON that rows of all kinds share.
+
+#include <string>
+
+#include "evidence/rows/measurement_head.hpp"
+#include "presets/model_card.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+json::Value head_json(const MeasurementHead& head, const char* command);
+/// Throws InputError where "id" is missing. "command" is read by the caller.
+MeasurementHead read_head(const json::Object& row, const std::string& where);
+
+/// The model of a row: a preset's name, a model file or a config.json. Throws InputError.
+ModelCard measured_model(const json::Object& row);
+
+}  // namespace llmcalc

@@ -1,0 +1,30 @@
+#pragma once
+/// A measurement of inference as JSON: the request that it stands for, and the measured values.
+///
+///   { "id", "family"?, "quality"?, "source"?, "command": "infer", "model", "hardware" (see
+///     evidence/rows/training_measurement.hpp), "inputs"?: {options of infer by their JSON keys},
+///     "engine"?: a name, or {"name", "version"?, "eager"?, "known"?: false},
+///     "load"?: {"kind"?: "static"|"concurrency"|"max-inflight"|"capacity"|"throughput", "batch"?, "prompt"?,
+///               "generate"?, "cached"?, "cache_room"?, "decode_context"?, "decode_window"?, "length_ratio"?,
+///               "requests"?, "nodes"?},
+///     "weights"?: {"bits_per_weight"?, "bytes"?, "name"?}, "limits"?: {"pass_tokens", "sequences", "block_tokens"},
+///     "granted_bytes"?, "measured": {a figure's key: value in the key's unit}, "doubts"?: {key: reason},
+///     "assumed"?, "input_assumed"?, "work_assumed"?, "left_out"?: {"row"}, "devices"?, "stated"? }
+///
+/// Lengths under "load" are means in tokens and may be fractions; those of "inputs" are whole. Keys of figures:
+/// evidence/rows/figure.cpp. "cached": tokens of a sequence in the cache before its prompt; "cache_room": tokens of a
+/// sequence that the cache has room for; "length_ratio": lengths are uniform between this share of the nominal ones and
+/// all of it; "granted_bytes": of a device, that the engine may fill.
+
+#include "evidence/rows/inference_case.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+/// `stated`: the source's own keys.
+json::Value inference_measurement_json(const InferenceCase& c, const json::Value& stated);
+
+/// `where` names file, line and row. Throws InputError.
+InferenceCase read_inference_measurement(const json::Object& row, const std::string& where);
+
+}  // namespace llmcalc

@@ -1,0 +1,90 @@
+#include "evidence/rows/measurement_file.hpp"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "evidence/rows/inference_measurement.hpp"
+#include "evidence/rows/json_rows.hpp"
+#include "evidence/rows/published.hpp"
+#include "evidence/rows/serving_measurement.hpp"
+#include "evidence/rows/training_measurement.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Keys of the old schema: a row without "command" that states a model or a run of a server.
+bool is_old(const json::Value& row) {
+  return row.is_object() && !row.contains("command") && (row.contains("model") || row.contains("requests"));
+}
+
+[[noreturn]] void refuse_old(const std::string& at, const std::string& file) {
+  throw InputError(
+      fmt::format("{}: no \"command\": this file is in the schema of earlier versions; 'llmcalc accuracy convert {} "
+                  "NEW' rewrites it",
+                  at, shell_word(file)));
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& where) { file_.where = where; }
+
+  void read(const json::Value& value, Count line) {
+    const std::string at = fmt::format("{}:{}", file_.where, line);
+    if (is_old(value)) refuse_old(at, file_.where);
+    const json::Object named(value, at);
+    const std::string id = named.text_or("id", "");
+    if (id.empty()) throw InputError(at + ": \"id\" is missing; a row is told from others by it");
+    if (const auto [first, fresh] = seen_.emplace(id, line); !fresh)
+      throw InputError(fmt::format("{}, row {}: line {} has a row of that id too; ids are unique", at, in_quotes(id),
+                                   first->second));
+    add(value, fmt::format("{}, row {}", at, in_quotes(id)));
+  }
+
+  MeasurementFile file() { return std::move(file_); }
+
+ private:
+  void add(const json::Value& value, const std::string& where) {
+    const json::Object row(value, where);
+    const std::string command = row.text("command");
+    if (command == "train") return file_.training.push_back(read_training_measurement(row, where));
+    if (command == "infer") return file_.inference.push_back(read_inference_measurement(row, where));
+    if (command == "serve") return file_.serving.push_back(read_serving_measurement(row, where));
+    throw InputError(fmt::format("{}, \"command\": expected train, infer or serve, got {}", where, in_quotes(command)));
+  }
+
+  MeasurementFile file_;
+  std::unordered_map<std::string, Count> seen_;
+};
+
+}  // namespace
+
+bool MeasurementFile::has(MeasurementKind kind) const {
+  if (kind == MeasurementKind::training) return !training.empty();
+  return kind == MeasurementKind::inference ? !inference.empty() : !serving.empty();
+}
+
+MeasurementFile read_measurements(std::string_view text, const std::string& where) {
+  Reader reader(where);
+  for_each_row(text, where, [&](const json::Value& row, Count line) { reader.read(row, line); });
+  return reader.file();
+}
+
+MeasurementFile read_measurement_file(const std::string& path) {
+  return read_measurements(json::file_text(path), path);
+}
+
+MeasurementFile published_measurements(MeasurementKind kind) {
+  MeasurementFile file;
+  if (kind == MeasurementKind::training)
+    file = read_measurements(published_text("training.jsonl"), "published training measurements");
+  if (kind == MeasurementKind::inference)
+    file = read_measurements(published_text("inference.jsonl"), "published inference measurements");
+  if (kind == MeasurementKind::serving) file.where = "published runs of servers";
+  if (kind != MeasurementKind::training)
+    file.serving = read_measurements(published_text("serving.jsonl"), "published runs of servers").serving;
+  return file;
+}
+
+}  // namespace llmcalc

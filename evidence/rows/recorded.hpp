@@ -1,0 +1,40 @@
+#pragma once
+/// Requests of a server as they were recorded, and its rates second by second.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calc/units.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+struct RecordedRequest {
+  std::string id;
+  Seconds queued, first_token, last_token;
+  Count prompt = 1, generated = 1;
+  Seconds to_first() const { return first_token - queued; }
+  Seconds whole() const { return last_token - queued; }
+  /// Nothing where a single token was generated.
+  std::optional<Seconds> per_token() const;
+};
+
+/// What the engine told of one second.
+struct RecordedSecond {
+  Seconds end;
+  double prompt_rate = 0, output_rate = 0;  ///< tokens per second
+  double running = 0, waiting = 0;          ///< requests
+};
+
+/// [ {"id"?, "queued_s", "first_token_s", "last_token_s", "prompt", "generated"}, ... ], in the order of "queued_s".
+/// Seconds are those of one clock. Throws InputError.
+std::vector<RecordedRequest> read_recorded_requests(const json::Value& list, const std::string& where);
+
+/// {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting", ...], "rows"}. Throws InputError.
+std::vector<RecordedSecond> read_recorded_seconds(const json::Object& o);
+
+json::Value recorded_requests_json(const std::vector<RecordedRequest>& all);
+json::Value recorded_seconds_json(const std::vector<RecordedSecond>& all);
+
+}  // namespace llmcalc

@@ -1,0 +1,20 @@
+#pragma once
+/// A recorded run of a server as JSON: the request that it stands for, and its requests one by one.
+///
+///   { "id", "family"?, "quality"?, "source"?, "command": "serve", "model", "hardware", "inputs"?, "engine"?,
+///   "limits"?,
+///     (see evidence/rows/inference_measurement.hpp), "requests": [...], "per_second"?: {...} (see
+///     evidence/rows/recorded.hpp), "assumed"?, "input_assumed"?, "left_out"?: {"row"}, "devices"?, "stated"? }
+
+#include "evidence/rows/run_case.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+/// `stated`: the source's own keys.
+json::Value serving_measurement_json(const RunCase& c, const json::Value& stated);
+
+/// `where` names file, line and row. Throws InputError.
+RunCase read_serving_measurement(const json::Object& row, const std::string& where);
+
+}  // namespace llmcalc
