@@ -66,7 +66,7 @@ Space space(const Arch& arch, Count gpus, Count seq, Count global_batch) {
 }
 
 void run(benchmark::State& state, const Space& s) {
-  Counts counts;
+  SearchCounts counts;
   const std::int64_t before = allocations();
   for (auto _ : state) counts = search(s).counts;
   const auto taken = static_cast<double>(allocations() - before) / static_cast<double>(state.iterations());

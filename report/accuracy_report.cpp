@@ -286,7 +286,7 @@ std::set<std::string> without_interval(const Accuracy& a) {
   return kinds;
 }
 
-void add_notes(Report& report, const Accuracy& a, const AccuracyQuestion& q) {
+void add_notes(Report& report, const Accuracy& a) {
   if (const auto kinds = without_interval(a); !kinds.empty())
     report.notes.push_back(fmt::format(
         "no interval is known for figures of the class {}: nothing was fitted that says how far they are off",
@@ -318,7 +318,7 @@ Report accuracy_report(const Accuracy& a, const AccuracyQuestion& q) {
   const bool each = q.rows || a.kind == AccuracyKind::serving;
   report.grids = {std::move(summaries), skipped_grid(a, each), rows_grid(a, each)};
   if (!a.runs.empty()) report.grids.push_back(throughput_grid(a));
-  add_notes(report, a, q);
+  add_notes(report, a);
   return report;
 }
 

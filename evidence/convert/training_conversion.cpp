@@ -346,7 +346,7 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 }
 
 /// PyTorch and its containers call products in TF32 fp32: a step that fp32 cannot take ran in TF32.
-void use_tensor_cores(const TrainingRow& row, TrainingCase& c) {
+void use_tensor_cores(TrainingCase& c) {
   const DType tf32 = *dtype("tf32");
   if (c.plan.precision != dtypes::fp32 || c.cluster().device.peak(tf32).value <= 0) return;
   if (least_utilization(c) <= 1) return;
@@ -361,7 +361,7 @@ void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed)
   c.input_assumed = assumed.weighty || !c.on.preset;
   if (std::string beyond = states_beyond_memory(c); !beyond.empty()) c.assumed.push_back(std::move(beyond));
   Clock(row, c).read();
-  use_tensor_cores(row, c);
+  use_tensor_cores(c);
   c.no_memory = part_of_memory(row.measured.memory_kind);
   if (c.no_memory.empty()) c.memory = measured_memory(row, c.stack);
   for (MeasuredMemory& m : c.memory) {

@@ -9,8 +9,8 @@
 namespace llmcalc {
 
 struct EngineName {
-  std::string name;     ///< "vllm", "llama.cpp", ...; as written where it is not known; "not stated"
-  std::string version;  ///< "0.6.3"; empty: not stated
+  std::string name{};     ///< "vllm", "llama.cpp", ...; as written where it is not known; "not stated"
+  std::string version{};  ///< "0.6.3"; empty: not stated
   bool known = true;
   bool eager = false;  ///< an engine of graphs that was told not to record
 };

@@ -45,33 +45,33 @@ struct Figure {
 };
 
 struct InferenceCase {
-  MeasurementHead head;
-  Arch arch;
-  Plan plan;  ///< batch, prompt and generate are rounded; batch is a replica's
-  Layout layout;
-  RowCluster on;  ///< device and cluster
-  EngineName engine;
+  MeasurementHead head{};
+  Arch arch{};
+  Plan plan{};  ///< batch, prompt and generate are rounded; batch is a replica's
+  Layout layout{};
+  RowCluster on{};  ///< device and cluster
+  EngineName engine{};
   BatchKind kind = BatchKind::fixed;
-  double batch = 1;                       ///< sequences in flight, or clients, of all replicas
-  double prompt = 0;                      ///< mean tokens of a prompt
-  double generate = 0;                    ///< mean tokens that are generated
-  double cached = 0;                      ///< tokens of a sequence that are in the cache before its prompt
-  double room = 0;                        ///< tokens of a sequence that the cache has room for; 0: not stated
-  bool decode_window = false;             ///< sequences decode with no prompt among them, whatever the kind is
-  std::optional<double> length_ratio;     ///< lengths are uniform between this share of the nominal ones and all of it
-  std::optional<double> requests;         ///< how many were sent
-  std::optional<double> bits_per_weight;  ///< as stated: more exact than the plan's formats
-  std::optional<double> weight_bytes;
-  std::string weights_name;  ///< of the weights' format, where another stands for it; empty: that of the blocks
-  EngineLimits limits;       ///< as stated, else what vLLM allows itself on such a device
-  Bytes granted;             ///< bytes of a device that the engine may fill
-  Count nodes = 1;           ///< over which rates per node are counted
-  std::optional<double> decode_context;  ///< tokens of a sequence that decoding sees in the mean, where stated
-  std::vector<Figure> figures;
-  std::vector<std::string> assumed;  ///< sentences
-  bool input_assumed = false;        ///< whether a figure depends strongly on something assumed
-  bool work_assumed = false;         ///< whether that is the batch or a length
-  std::string skip;                  ///< not empty: why the row cannot be expressed; all else is undefined
+  double batch = 1;                      ///< sequences in flight, or clients, of all replicas
+  double prompt = 0;                     ///< mean tokens of a prompt
+  double generate = 0;                   ///< mean tokens that are generated
+  double cached = 0;                     ///< tokens of a sequence that are in the cache before its prompt
+  double room = 0;                       ///< tokens of a sequence that the cache has room for; 0: not stated
+  bool decode_window = false;            ///< sequences decode with no prompt among them, whatever the kind is
+  std::optional<double> length_ratio{};  ///< lengths are uniform between this share of the nominal ones and all of it
+  std::optional<double> requests{};      ///< how many were sent
+  std::optional<double> bits_per_weight{};  ///< as stated: more exact than the plan's formats
+  std::optional<double> weight_bytes{};
+  std::string weights_name{};  ///< of the weights' format, where another stands for it; empty: that of the blocks
+  EngineLimits limits{};       ///< as stated, else what vLLM allows itself on such a device
+  Bytes granted{};             ///< bytes of a device that the engine may fill
+  Count nodes = 1;             ///< over which rates per node are counted
+  std::optional<double> decode_context{};  ///< tokens of a sequence that decoding sees in the mean, where stated
+  std::vector<Figure> figures{};
+  std::vector<std::string> assumed{};  ///< sentences
+  bool input_assumed = false;          ///< whether a figure depends strongly on something assumed
+  bool work_assumed = false;           ///< whether that is the batch or a length
+  std::string skip{};                  ///< not empty: why the row cannot be expressed; all else is undefined
 
   const Cluster& cluster() const { return on.cluster(); }
 };

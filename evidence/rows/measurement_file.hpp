@@ -16,10 +16,10 @@ namespace llmcalc {
 enum class MeasurementKind { training, inference, serving };
 
 struct MeasurementFile {
-  std::string where;  ///< the file's path, or what else it was read from
-  std::vector<TrainingCase> training;
-  std::vector<InferenceCase> inference;
-  std::vector<RunCase> serving;  ///< recorded runs of servers
+  std::string where{};  ///< the file's path, or what else it was read from
+  std::vector<TrainingCase> training{};
+  std::vector<InferenceCase> inference{};
+  std::vector<RunCase> serving{};  ///< recorded runs of servers
 
   bool has(MeasurementKind kind) const;
 };

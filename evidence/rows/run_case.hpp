@@ -14,20 +14,20 @@
 namespace llmcalc {
 
 struct RunCase {
-  MeasurementHead head;                   ///< its model: the preset's name
-  std::vector<RecordedRequest> requests;  ///< by the time at which they are queued
-  std::vector<RecordedSecond> seconds;
-  Arch arch;
-  Plan plan;  ///< number formats and the share of memory alone
-  Layout layout;
-  RowCluster on;
-  EngineName engine;
-  InferenceStack stack;
-  EngineLimits limits;               ///< of one engine
-  EngineMemory memory;               ///< of one device
-  std::vector<std::string> assumed;  ///< sentences
-  bool input_assumed = false;        ///< whether times depend strongly on something assumed
-  std::string skip;                  ///< not empty: why the run cannot be expressed; all else is undefined
+  MeasurementHead head{};                   ///< its model: the preset's name
+  std::vector<RecordedRequest> requests{};  ///< by the time at which they are queued
+  std::vector<RecordedSecond> seconds{};
+  Arch arch{};
+  Plan plan{};  ///< number formats and the share of memory alone
+  Layout layout{};
+  RowCluster on{};
+  EngineName engine{};
+  InferenceStack stack{};
+  EngineLimits limits{};               ///< of one engine
+  EngineMemory memory{};               ///< of one device
+  std::vector<std::string> assumed{};  ///< sentences
+  bool input_assumed = false;          ///< whether times depend strongly on something assumed
+  std::string skip{};                  ///< not empty: why the run cannot be expressed; all else is undefined
 
   const Cluster& cluster() const { return on.cluster(); }
   /// Whether the engines step together, because they exchange tokens for experts.

@@ -29,30 +29,30 @@ struct MeasuredMemory {
 inline constexpr std::string_view step_quantity = "step_time_s";
 
 struct TrainingCase {
-  MeasurementHead head;
-  Arch arch;
-  Plan plan;
-  Layout layout;
-  RowCluster on;  ///< device and cluster
-  Stack stack;
-  AttentionSaid attention;
-  Recomputed recomputed;
-  bool half_gradients_open = false;       ///< 16-bit training, not said in which format
-  bool compiles_loss = false;             ///< with the model: torchtitan does so since 2025
-  std::optional<double> capacity_factor;  ///< of experts: tokens beyond it are dropped, places below it padded
+  MeasurementHead head{};
+  Arch arch{};
+  Plan plan{};
+  Layout layout{};
+  RowCluster on{};  ///< device and cluster
+  Stack stack{};
+  AttentionSaid attention{};
+  Recomputed recomputed{};
+  bool half_gradients_open = false;         ///< 16-bit training, not said in which format
+  bool compiles_loss = false;               ///< with the model: torchtitan does so since 2025
+  std::optional<double> capacity_factor{};  ///< of experts: tokens beyond it are dropped, places below it padded
 
-  std::optional<Seconds> step;  ///< measured time of one optimizer step
-  std::string measured_as;      ///< the key that it comes from
-  std::vector<MeasuredMemory> memory;
+  std::optional<Seconds> step{};  ///< measured time of one optimizer step
+  std::string measured_as{};      ///< the key that it comes from
+  std::vector<MeasuredMemory> memory{};
 
-  std::vector<std::string> assumed;  ///< sentences
+  std::vector<std::string> assumed{};  ///< sentences
   /// Whether something was assumed that time depends on strongly: the micro-batch, what is recomputed, the layout, the
   /// stack, the device, or the measured step's tokens.
   bool input_assumed = false;
-  std::string skip;            ///< not empty: why the row cannot be expressed; all else is undefined
+  std::string skip{};          ///< not empty: why the row cannot be expressed; all else is undefined
   bool states_memory = false;  ///< a peak of memory was measured, though it may not be comparable
-  std::string no_memory;       ///< not empty: why no memory can be compared, though the row states one
-  std::string no_step;         ///< not empty: why there is no time, though there may be memory
+  std::string no_memory{};     ///< not empty: why no memory can be compared, though the row states one
+  std::string no_step{};       ///< not empty: why there is no time, though there may be memory
 
   const Cluster& cluster() const { return on.cluster(); }
 };
