@@ -8,12 +8,10 @@
 #include <optional>
 
 #include "ask/request/options.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/commands/train.hpp"
 #include "cli/help.hpp"
 #include "cli/output.hpp"
+#include "cli/print.hpp"
 #include "model/device_error.hpp"
-#include "report/question.hpp"
 #include "report/render/render.hpp"
 #include "report/schema.hpp"
 #include "text/error.hpp"
@@ -22,46 +20,17 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array model_word{Word{"MODEL", model_meaning}};
-
-Command asks(const Question& q, std::string_view arguments, std::string_view summary, int (*run)(const Arguments&),
-             std::span<const Option> own = {}) {
-  return {"llmcalc", q.name, arguments, summary, q.summary, q.examples, model_word, own, q.parts, run};
-}
-
 std::vector<Command> make_commands() {
-  return {
-      asks(params_question, "MODEL", "parameters by component",
-           [](const Arguments& a) { return ask(params_question, a); }),
-      asks(memory_question, "MODEL [--train|--infer]", "memory per GPU: weights, states, cache...",
-           [](const Arguments& a) { return ask(memory_question, a); }),
-      asks(flops_question, "MODEL", "forward, backward; every named formula",
-           [](const Arguments& a) { return ask(flops_question, a); }),
-      asks(train_question, "MODEL --hardware HW", "an optimizer step: time, MFU, days, cost", ask_train,
-           trace_options()),
-      asks(infer_question, "MODEL --hardware HW", "prefill, decode; what fits",
-           [](const Arguments& a) { return ask(infer_question, a); }),
-      asks(report_question, "MODEL --hardware HW", "all of it",
-           [](const Arguments& a) { return ask(report_question, a); }),
-      plan_command,
-      serve_command,
-      fit_command,
-      explain_command,
-      compare_command,
-      accuracy_command,
-      diagnose_command,
-      scaling_command,
-      collective_command,
-      list_command,
-      show_command,
-      import_command,
-      validate_command,
-      learn_command,
-      generate_command,
-      perplexity_command,
-      calibrate_command,
-      check_command,
+  std::vector<Command> all;
+  const auto add = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) all.push_back(*answered_command(name));
   };
+  add({"params", "memory", "flops", "train", "infer", "report", "plan", "serve", "fit", "explain"});
+  all.insert(all.end(), {compare_command, accuracy_command});
+  add({"diagnose", "scaling", "collective", "list", "show"});
+  all.insert(all.end(), {verbose_import(), validate_command, learn_command, generate_command, perplexity_command,
+                         calibrate_command, check_command});
+  return all;
 }
 
 const Command& find(const std::string& name) {
@@ -85,7 +54,9 @@ int print_help(const Command& c, bool all) {
 int run_command(const Command& c, Args args) {
   const auto end = std::find(args.begin(), args.end(), "--");
   const auto help = std::find_if(args.begin(), end, is_help);
-  return help == end ? c.run(Arguments(c, args)) : print_help(c, *help == "--help-all");
+  if (help != end) return print_help(c, *help == "--help-all");
+  const Arguments arguments(c, args, commands());
+  return c.run == nullptr ? answer_and_print(c, arguments) : c.run(arguments);
 }
 
 /// The output of options and words that describe the program; empty for a command.
@@ -136,10 +107,6 @@ int refuse(std::string_view sentence) {
 std::span<const Command> commands() {
   static const std::vector<Command> all = make_commands();
   return all;
-}
-
-std::string invocation(const Command& c) {
-  return c.name.empty() ? std::string(c.program) : fmt::format("{} {}", c.program, c.name);
 }
 
 namespace {

@@ -2,11 +2,12 @@
 /// How far long work has come, on stderr: nothing in the first second, then one line rewritten on a terminal, else a
 /// line every ten seconds. A thread of its own writes it, however long a step of the work takes.
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
+
+#include "text/elapsed.hpp"
 
 namespace llmcalc {
 
@@ -21,23 +22,16 @@ class ProgressLine {
   void show(std::string line);
   /// Takes the line away, so that something else can be said.
   void clear();
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double seconds() const { return elapsed_.seconds(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   void write_until_over();
   bool terminal_, shown_ = false, over_ = false;
-  Clock::time_point start_ = Clock::now();
+  Elapsed elapsed_;
   std::string line_;  ///< empty: nothing is shown
   std::mutex mutex_;
   std::condition_variable wake_;
   std::thread writer_;
 };
-
-/// "1:05", "2:03:04".
-std::string clock_text(double seconds);
-
-/// The remaining time, ", 1:05 left", if `share` of the work took `seconds`; empty if nothing is done yet.
-std::string left_text(double seconds, double done);
 
 }  // namespace llmcalc

@@ -6,6 +6,7 @@ if(NOT "${llmcalc_FIND_COMPONENTS}" STREQUAL "calc" AND EXISTS ${CMAKE_CURRENT_L
   include(CMakeFindDependencyMacro)
   find_dependency(fmt)
   find_dependency(nlohmann_json)
+  find_dependency(CLI11)
   find_dependency(ZLIB)
   include(${CMAKE_CURRENT_LIST_DIR}/llmcalc-edge.cmake)
   set(llmcalc_presets_FOUND TRUE)

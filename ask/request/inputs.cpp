@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "ask/request/options.hpp"
+#include "presets/formats/held_formats.hpp"
+#include "presets/formats/weight_formats.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -48,16 +50,36 @@ std::string value_text(const Option& o, const json::Value& v, const std::string&
   throw InputError(fmt::format("{}, {}: expected a number or a text", where, in_quotes(o.key())));
 }
 
+/// Layers of stages.
+std::string list_text(const json::Value& v) {
+  std::string all;
+  for (const json::Value& one : v)
+    all += (all.empty() ? "" : ",") + (one.is_string() ? one.get<std::string>() : one.dump());
+  return all;
+}
+
 }  // namespace
+
+std::optional<std::string> input_text(const Option& o, const json::Value& v, const std::string& where) {
+  if (o.value.empty()) return flag_value(o, v, where) ? std::optional<std::string>("") : std::nullopt;
+  return v.is_array() ? list_text(v) : value_text(o, v, where);
+}
+
+json::Value present_components(json::Value formats, const Arch& arch) {
+  if (!formats.is_object()) return formats;
+  const ComponentBytes numbers = component_numbers(arch);
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto component = static_cast<Component>(i);
+    if (numbers[component] == Bytes()) formats.erase(std::string(component_name(component)));
+  }
+  return formats.size() == 1 && formats.contains("all") ? json::Value(formats["all"]) : formats;
+}
 
 void read_inputs(Request& r, const json::Value& inputs, const std::string& where) {
   if (!inputs.is_object()) throw InputError(fmt::format("{}: expected an object of options", where));
   for (const auto& [key, value] : inputs.items()) {
     const Option& o = input_called(r, key, where);
-    if (!o.value.empty())
-      give(r, o, value_text(o, value, where));
-    else if (flag_value(o, value, where))
-      give(r, o, "");
+    if (const auto text = input_text(o, value, where)) give(r, o, *text);
   }
 }
 

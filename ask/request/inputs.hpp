@@ -1,10 +1,20 @@
 #pragma once
 /// Options of a request as JSON: the keys under "inputs" of every answer, read back.
 
+#include <optional>
+#include <string>
+
+#include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
+
+/// An input as the option's text; absent: a flag that is not given. Throws InputError for JSON that no option takes.
+std::optional<std::string> input_text(const Option& o, const json::Value& v, const std::string& where);
+
+/// Formats by component, without components that the model has no weights in; other values as they are.
+json::Value present_components(json::Value formats, const Arch& arch);
 
 /// Reads each input into the request as if it had been typed: quantities as numbers in base units or as text. Throws
 /// InputError for a key that is no option of the request's parts, with the nearest keys, and for a value that the

@@ -8,8 +8,8 @@
 #include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/accuracy.hpp"
-#include "cli/commands/ask.hpp"
 #include "cli/output.hpp"
+#include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "evidence/convert/convert.hpp"
@@ -131,7 +131,7 @@ int run_accuracy(const Arguments& arguments) {
   const MeasurementFile file = paths.empty() ? published_measurements(rows_for(*kind)) : measurements(paths, kind);
   const Accuracy a = predicted(file, kind, basis, line);
   line.clear();
-  return print(accuracy_report(a, {paths, arguments.has("--rows")}), arguments.screen());
+  return print(accuracy_report(a, {paths, arguments.has("--rows")}), screen_of(arguments));
 }
 
 constexpr std::array accuracy_words{

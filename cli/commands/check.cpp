@@ -7,12 +7,13 @@
 
 #include "ask/request/options.hpp"
 #include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/shares.hpp"
+#include "cli/print.hpp"
+#include "cli/thread_runner.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "report/check/baseline.hpp"
 #include "report/check/engine_check.hpp"
+#include "report/commands/shares.hpp"
 #include "report/report.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
@@ -55,8 +56,9 @@ Checked all_checked() {
     c.made = check_model(load_model(b), c.differences);
     return c;
   };
+  ThreadRunner runner;
   Checked all;
-  for (Checked& c : on_all_cores(builtin_models(), checked)) {
+  for (Checked& c : spread(runner, builtin_models(), checked)) {
     all.made += c.made;
     std::ranges::move(c.differences, std::back_inserter(all.differences));
   }
@@ -87,8 +89,8 @@ int against_textbook(const Screen& screen) {
 int run_check(const Arguments& arguments) {
   const std::string baseline = arguments.text("--baseline"), tolerance = arguments.text("--tolerance");
   if (baseline.empty() && !tolerance.empty()) throw InputError("--tolerance is for --baseline FILE; give both");
-  if (baseline.empty()) return against_textbook(arguments.screen());
-  return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), arguments.screen());
+  if (baseline.empty()) return against_textbook(screen_of(arguments));
+  return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), screen_of(arguments));
 }
 
 constexpr std::array check_options{Option{"--baseline", "FILE", "a report saved with --json"},

@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <array>
 
-#include "ask/request/check/check.hpp"
 #include "ask/request/options.hpp"
-#include "ask/request/request.hpp"
 #include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/commands/plan.hpp"
+#include "cli/print.hpp"
+#include "cli/thread_runner.hpp"
 #include "presets/load.hpp"
+#include "report/commands/questions.hpp"
 #include "report/compare.hpp"
 #include "report/question.hpp"
-#include "report/render/render.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -26,30 +24,22 @@ bool is_search(const std::vector<std::string>& words) {
 
 /// The command of that name, and what stands behind it.
 Arguments typed(std::string_view name, const std::vector<std::string>& words) {
-  const auto c = std::find_if(commands().begin(), commands().end(), [&](const Command& o) { return o.name == name; });
-  return Arguments(*c, Args(words).subspan(1));
+  return Arguments(*answered_command(name), Args(words).subspan(1), commands());
 }
 
 /// A report by the command that makes it: "train llama-3-8b --hardware h100".
 Side asked(const std::string& name, const std::vector<std::string>& words) {
-  if (is_search(words)) {
-    const PlanAnswer found = plan_train(typed("plan", words));
-    if (!found.report || found.stopped) throw InputError(fmt::format("the search of {} was stopped", name));
-    return {name, report_json(*found.report)};
-  }
-  for (const Question* q : questions()) {
-    if (words.empty() || q->name != words[0]) continue;
-    const Arguments all = typed(q->name, words);
-    Request r;
-    r.model = load_model(all.word("MODEL"));
-    all.apply(r);
-    check(r);
-    if (q->needs_hardware && !r.hardware) throw InputError(fmt::format("'llmcalc {}' needs --hardware HW", q->name));
-    return {name, report_json(answer(*q, r))};
-  }
-  throw InputError(
-      fmt::format("--of: expected a command and its options (\"train llama-3-8b --hardware h100\"), got {}",
-                  in_quotes(fmt::format("{}", fmt::join(words, " ")))));
+  const bool model = !words.empty() && std::any_of(questions().begin(), questions().end(),
+                                                   [&](const Question* q) { return q->name == words[0]; });
+  if (!is_search(words) && !model)
+    throw InputError(
+        fmt::format("--of: expected a command and its options (\"train llama-3-8b --hardware h100\"), got {}",
+                    in_quotes(fmt::format("{}", fmt::join(words, " ")))));
+  const Arguments arguments = typed(words[0], words);
+  ThreadRunner runner;
+  const Output output = arguments.command().answer(arguments, runner);
+  if (output.stopped) throw InputError(fmt::format("the search of {} was stopped", name));
+  return {name, json_of(output)};
 }
 
 Side saved(const std::string& path) { return {path, json::parse(json::file_text(path), path)}; }
@@ -114,7 +104,7 @@ int run_compare(const Arguments& arguments) {
   if (sides.size() < 2)
     throw InputError(
         "'llmcalc compare' needs two reports saved with --json, or --of and --vs; its help shows examples");
-  return print(compare(sides), arguments.screen());
+  return print(compare(sides), screen_of(arguments));
 }
 
 constexpr std::array compare_words{Word{"A", "a report saved with --json", false}, Word{"B", "another one", false},

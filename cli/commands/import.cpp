@@ -7,11 +7,11 @@
 #include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/print.hpp"
 #include "presets/import/reading.hpp"
 #include "presets/load.hpp"
-#include "presets/model_file.hpp"
-#include "presets/unknown_keys.hpp"
 #include "report/render/lines.hpp"
+#include "text/error.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -37,32 +37,25 @@ void say_readings(const Document& config) {
 
 int run_import(const Arguments& arguments) {
   const std::string path = arguments.word("CONFIG");
-  const bool verbose = arguments.has("--verbose");
-  if (verbose && path == json::standard_input)
-    throw InputError("--verbose reads the config more than once, which standard input does not allow; give a file");
-  const ModelCard card = load_model(path);
-  if (verbose) say_readings(config_document(path));
-  for (const std::string& caveat : card.caveats) say("llmcalc: note: " + caveat);
-  if (const std::string note = unknown_keys_note(card); !note.empty()) say("llmcalc: warning: " + note);
-  write_out(model_file_text(model_file_json(card)));
-  return 0;
+  if (arguments.has("--verbose")) {
+    if (path == json::standard_input)
+      throw InputError("--verbose reads the config more than once, which standard input does not allow; give a file");
+    say_readings(config_document(path));
+  }
+  return answer_and_print(import_command, arguments);
 }
 
-constexpr std::array import_words{Word{"CONFIG", "a config.json, or the folder that holds it"}};
 constexpr std::array import_options{
     Option{"--verbose", "", "show on stderr what each key of the config became, and which were ignored, and why"}};
 
 }  // namespace
 
-const Command import_command{
-    .name = "import",
-    .arguments = "CONFIG",
-    .summary = "a config.json as a model file",
-    .about = "A Hugging Face config.json as an explicit llmcalc model file.",
-    .examples = "  llmcalc import ./Llama-3.1-8B > my-model.json\n  llmcalc params my-model.json",
-    .words = import_words,
-    .own = import_options,
-    .parts = part::json | part::help,
-    .run = run_import};
+Command verbose_import() {
+  Command c = import_command;
+  c.own = import_options;
+  c.answer = nullptr;
+  c.run = run_import;
+  return c;
+}
 
 }  // namespace llmcalc

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "cli/commands/accuracy.hpp"
-#include "cli/commands/ask.hpp"
 #include "cli/json_file.hpp"
+#include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "evidence/fit/left_out.hpp"
@@ -144,7 +144,7 @@ int run_fit_command(const Arguments& arguments) {
   Accuracy a = predicted(file, kind, {}, line);
   refit(arguments, file, basis, a, line);
   line.clear();
-  return print(accuracy_report(a, {paths, arguments.has("--rows")}), arguments.screen());
+  return print(accuracy_report(a, {paths, arguments.has("--rows")}), screen_of(arguments));
 }
 
 constexpr std::array fit_words{

@@ -4,10 +4,10 @@
 
 #include <array>
 
-#include "cli/commands/ask.hpp"
 #include "cli/json_file.hpp"
 #include "cli/kernels/calibrate_tables.hpp"
 #include "cli/kernels/place.hpp"
+#include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
@@ -154,7 +154,7 @@ int calibrate_from_tables(const Arguments& arguments, const std::string& out, co
   write_json(out, c.file);
   c.report.inputs = {{"from", arguments.text("--from")}, {"out", out}, {"name", name}};
   c.report.verdict = {{"", fmt::format("written to {}", out)}};
-  return print(c.report, arguments.screen());
+  return print(c.report, screen_of(arguments));
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ int run_calibrate(const Arguments& arguments) {
   const json::Value file = readable(validate::hardware_file(c, name, today()));
   stop_flag();  // the file is written whole
   write_json(out, file);
-  return print(report_of(c, out, name, device), arguments.screen());
+  return print(report_of(c, out, name, device), screen_of(arguments));
 }
 
 }  // namespace llmcalc

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/arguments.hpp"
+#include "report/commands/arguments.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {

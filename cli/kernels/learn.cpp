@@ -4,9 +4,9 @@
 
 #include <chrono>
 
-#include "cli/commands/ask.hpp"
 #include "cli/kernels/learn_report.hpp"
 #include "cli/output.hpp"
+#include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "text/error.hpp"
@@ -159,7 +159,7 @@ int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
 
 int run_learn(const Arguments& arguments) {
   ProgressLine line("reading the text");
-  return learn(settled(arguments), arguments.screen(), line);
+  return learn(settled(arguments), screen_of(arguments), line);
 }
 
 }  // namespace llmcalc

@@ -4,9 +4,9 @@
 #include <array>
 #include <memory>
 
-#include "cli/arguments.hpp"
 #include "cli/kernels/place.hpp"
 #include "learn/learner.hpp"
+#include "report/commands/arguments.hpp"
 
 namespace llmcalc {
 

@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "calc/memory.hpp"
-#include "cli/commands/ask.hpp"
 #include "cli/kernels/bounded_text.hpp"
 #include "cli/kernels/loading.hpp"
 #include "cli/kernels/place.hpp"
 #include "cli/output.hpp"
+#include "cli/print.hpp"
 #include "cli/stop.hpp"
 #include "learn/corpus.hpp"
 #include "model/machine_memory.hpp"
@@ -119,7 +119,7 @@ int run_perplexity(const Arguments& arguments) {
   }
   const Section found = prediction(p, window, loss, line.seconds() - start);
   line.clear();
-  print(perplexity_report(arguments, *m, found, window), arguments.screen());
+  print(perplexity_report(arguments, *m, found, window), screen_of(arguments));
   return 0;
 }
 

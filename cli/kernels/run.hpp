@@ -2,7 +2,7 @@
 /// Commands that run the reference transformer. The kernel library defines them; the program's own definitions
 /// (cli/open_kernels.cpp) open that library and forward to it.
 
-#include "cli/arguments.hpp"
+#include "report/commands/arguments.hpp"
 
 namespace llmcalc {
 

@@ -7,10 +7,10 @@
 #include "ask/request/check/check.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
-#include "cli/commands/ask.hpp"
 #include "cli/kernels/found.hpp"
 #include "cli/kernels/instrument_sections.hpp"
 #include "cli/kernels/place.hpp"
+#include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "learn/model_folder.hpp"
@@ -239,7 +239,7 @@ int run_validate(const Arguments& arguments) {
   const std::vector<validate::Case> cases = o.one() ? std::vector{asked(arguments, r)} : cases_of(o.suite(), o.where());
   check_all(o, cases, r.hardware.has_value());
   const Validated f = found(o, r, cases);
-  print(report_of(o, r, cases, f), arguments.screen());
+  print(report_of(o, r, cases, f), screen_of(arguments));
   return exit_code(f, o.check_time());
 }
 

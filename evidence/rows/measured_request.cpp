@@ -3,7 +3,6 @@
 #include "ask/request/inputs.hpp"
 #include "ask/request/settle.hpp"
 #include "evidence/rows/head_json.hpp"
-#include "presets/formats/held_formats.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "presets/model_file.hpp"
 #include "text/error.hpp"
@@ -23,20 +22,6 @@ Request settled_request(Parts parts, const ModelCard& model, const HardwareCard&
   settle(r);
   r.layout = canonical(r.layout);
   return r;
-}
-
-/// Formats by component, without components that the model has no weights in.
-void drop_absent_components(json::Value& inputs, const Arch& arch) {
-  const ComponentBytes numbers = component_numbers(arch);
-  for (const char* key : {"weight_precision", "base_precision"}) {
-    const auto formats = inputs.find(key);
-    if (formats == inputs.end() || !formats->is_object()) continue;
-    for (std::size_t i = 0; i < component_count; ++i) {
-      const auto component = static_cast<Component>(i);
-      if (numbers[component] == Bytes()) formats->erase(std::string(component_name(component)));
-    }
-    if (formats->size() == 1) *formats = json::Value((*formats)["all"]);
-  }
 }
 
 }  // namespace
@@ -65,7 +50,9 @@ Request write_measured_request(json::Value& row, const MeasurementHead& head, co
   model.arch = r.model.arch;
   row["model"] = model_file_json(model);
   row["hardware"] = machine_json(*r.hardware, like);
-  drop_absent_components(inputs, r.model.arch);
+  for (const char* key : {"weight_precision", "base_precision"})
+    if (const auto formats = inputs.find(key); formats != inputs.end())
+      *formats = present_components(std::move(*formats), r.model.arch);
   row["inputs"] = std::move(inputs);
   return settled_request(r.parts, model, *r.hardware, row["inputs"], head.where);
 }

@@ -8,7 +8,6 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
-using namespace llmcalc::test;
 
 namespace {
 
@@ -34,11 +33,11 @@ TEST_CASE("the parts of a prompt's and a token's time add up to them", "[estimat
         "llama-3.1-8b --hardware a100 --software transformers", "deepseek-v3 --hardware h200 --tp 8 --batch 64",
         "llama-3.1-8b --hardware m2-ultra --prompt 100 --generate 10", "llama-3.1-8b --hardware h100 --no-kv-cache"}) {
     CAPTURE(plan);
-    const json::Value r = ask(std::string("infer ") + plan);
+    const json::Value r = test::ask(std::string("infer ") + plan);
     CHECK(sum_of(r["prefill"]["breakdown_s"]) == about(real(r["prefill"]["time_s"])));
     CHECK(sum_of(r["decode"]["breakdown_s"]) == about(real(r["decode"]["time_per_token_s"])));
   }
-  CHECK_FALSE(ask("infer llama-3.1-8b --hardware h100 --software none")["decode"].contains("breakdown_s"));
+  CHECK_FALSE(test::ask("infer llama-3.1-8b --hardware h100 --software none")["decode"].contains("breakdown_s"));
 }
 
 TEST_CASE("infer says in a line what a token and the prompt are spent on", "[estimate][cli]") {
@@ -46,28 +45,28 @@ TEST_CASE("infer says in a line what a token and the prompt are spent on", "[est
   const std::size_t at = out.find("spent on");
   REQUIRE(at != std::string::npos);
   CHECK_THAT(out.substr(at, 80), Catch::Contains("a token: products with weights "));
-  const json::Value d = ask("infer llama-3.1-70b --hardware h100 --tp 8")["decode"];
+  const json::Value d = test::ask("infer llama-3.1-70b --hardware h100 --tp 8")["decode"];
   CHECK_THAT(out, Catch::Contains(fmt::format("products with weights {:.1f} %",
                                               100 * real(d["breakdown_s"]["matmul"]) / real(d["time_per_token_s"]))));
 }
 
 TEST_CASE("time_s of a collective is its estimate, and has no interval", "[estimate][cli]") {
-  const json::Value r = ask("collective all-reduce --bytes 1GiB --ranks 8 --hardware h100");
+  const json::Value r = test::ask("collective all-reduce --bytes 1GiB --ranks 8 --hardware h100");
   for (const json::Value& row : r["algorithms"]) CHECK(real(row["time_s"]) > real(row["bound_time_s"]));
   CHECK(notes_say(r, "the estimate has no interval"));
-  const json::Value stated = ask("collective all-reduce --bytes 1GiB --ranks 8 --bandwidth 100GB/s");
+  const json::Value stated = test::ask("collective all-reduce --bytes 1GiB --ranks 8 --bandwidth 100GB/s");
   for (const json::Value& row : stated["algorithms"]) CHECK(row["time_s"] == row["bound_time_s"]);
   CHECK_FALSE(notes_say(stated, "interval"));
 }
 
 TEST_CASE("a plan has the estimate of the command that it says to type", "[estimate][cli][long]") {
-  const json::Value plan = ask("plan train llama-3.1-8b --hardware mi350x --gpus 8");
+  const json::Value plan = test::ask("plan train llama-3.1-8b --hardware mi350x --gpus 8");
   std::string train = plan["plans"][0]["command"];
-  const json::Value typed = ask(train.substr(std::string("llmcalc ").size()));
+  const json::Value typed = test::ask(train.substr(std::string("llmcalc ").size()));
   CHECK(plan["estimate"] == typed["estimate"]);
   CHECK(plan["estimate"]["class"] == "assumed input");
   CHECK(notes_say(plan, "of mi350x's kind"));
-  const json::Value served = ask("plan serve llama-3.1-8b --hardware h100 --rate 2 --slo-ttft 500ms --slo-tpot 30ms");
+  const json::Value served = test::ask("plan serve llama-3.1-8b --hardware h100 --rate 2 --slo-ttft 500ms --slo-tpot 30ms");
   CHECK(served["inference_estimate"]["software"] == "vllm");
   CHECK(served["inference_estimate"].contains("tpot_families"));
   const std::string text =
@@ -80,17 +79,17 @@ TEST_CASE("a wider interval for a device's sake has a note", "[estimate][cli][lo
        {"infer llama-3.1-8b --hardware arc-pro-b60", "infer llama-3.1-8b --hardware tpu-v4 --tp 4",
         "fit --hardware arc-pro-b60", "train llama-3.1-8b --hardware mi350x --gpus 8 --fsdp"}) {
     CAPTURE(question);
-    CHECK(notes_say(ask(question), "no narrower than that of an assumed input"));
+    CHECK(notes_say(test::ask(question), "no narrower than that of an assumed input"));
   }
   for (const char* question :
        {"infer llama-3.1-8b --hardware h100", "train llama-3.1-8b --hardware h100 --gpus 8 --fsdp"})
-    CHECK_FALSE(notes_say(ask(question), "no narrower"));
+    CHECK_FALSE(notes_say(test::ask(question), "no narrower"));
 }
 
 TEST_CASE("figures without an interval are said to have none", "[estimate][cli]") {
-  CHECK(notes_say(ask("accuracy inference " + measurements("inference")),
+  CHECK(notes_say(test::ask("accuracy inference " + test::measurements("inference")),
                   "no interval is known for figures of the class memory"));
-  CHECK_FALSE(notes_say(ask("accuracy training " + measurements("dense")), "no interval"));
+  CHECK_FALSE(notes_say(test::ask("accuracy training " + test::measurements("dense")), "no interval"));
 }
 
 TEST_CASE("no end of an interval is faster than the bound", "[estimate][cli]") {

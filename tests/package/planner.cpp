@@ -1,12 +1,9 @@
 /// Models, hardware and reports with the installed libraries; the argument is the folder of its files.
 
-#include <ask/request/check/check.hpp>
-#include <ask/request/settle.hpp>
 #include <calc/parameters.hpp>
 #include <iostream>
 #include <presets/load.hpp>
 #include <report/question.hpp>
-#include <report/render/render.hpp>
 #include <report/report.hpp>
 #include <string>
 

@@ -12,12 +12,10 @@
 #include "ask/request/offload.hpp"
 #include "ask/request/request.hpp"
 #include "calc/run.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/commands/plan.hpp"
-#include "cli/commands/plan_search.hpp"
-#include "cli/stop.hpp"
 #include "presets/load.hpp"
+#include "report/commands/plan.hpp"
+#include "report/commands/plan_search.hpp"
+#include "report/commands/questions.hpp"
 #include "report/plan/plan_goals.hpp"
 #include "report/plan/plan_largest.hpp"
 #include "report/plan/plan_report.hpp"
@@ -74,11 +72,11 @@ void note_offload(Report& report, const Request& r, const Arguments& arguments) 
                                                         offload_text(r.plan.offload)));
 }
 
-PlanAnswer finish(Report& report, const Request& r, const SearchResult& found, const std::optional<Request>& measured,
-                  const Arguments& arguments) {
+Output finish(Report& report, const Request& r, const SearchResult& found, const std::optional<Request>& measured,
+              const Arguments& arguments) {
   note_offload(report, r, arguments);
   if (measured) note_rescaled(r, *measured, report);
-  return {std::move(report), found.stopped};
+  return {.content = std::move(report), .stopped = found.stopped};
 }
 
 bool holds_any(std::span<const OfNumber> numbers) {
@@ -86,26 +84,29 @@ bool holds_any(std::span<const OfNumber> numbers) {
 }
 
 /// The best plans of one number of GPUs.
-PlanAnswer plan_number(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
-  const SearchResult found = search_with_offload(r, space);
+Output plan_number(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments,
+                   Runner& runner) {
+  const SearchResult found = search_with_offload(runner, r, space);
   Report report = plan_report(r, space, found, arguments.has("--pareto"));
-  if (found.best.empty() && !found.stopped) note_nothing_fits(report, r, gpus_that_fit(r, space));
+  if (found.best.empty() && !found.stopped) note_nothing_fits(report, r, gpus_that_fit(runner, r, space));
   return finish(report, r, found, measured, arguments);
 }
 
 /// The best plans of all numbers of GPUs up to a most.
-PlanAnswer plan_numbers(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
+Output plan_numbers(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments,
+                    Runner& runner) {
   space.some_numbers = true;
   std::vector<OfNumber> numbers;
   ask_with_offload(r, space, [&](const Space& all, const std::string& how) {
-    numbers = search_numbers(
-        all, [&](const Space& one) { return search_on_all_cores(one, counted(one.gpus[0], "GPU") + ", " + how); });
+    numbers = search_numbers(all, [&](const Space& one) {
+      return spread_search(runner, one, {.what = counted(one.gpus[0], "GPU") + ", " + how});
+    });
     return numbers.back().found.stopped || holds_any(numbers);
   });
   std::vector<SearchResult> parts;
   for (const OfNumber& n : numbers) parts.push_back(n.found);
   const SearchResult found = merge(space, parts);
-  if (found.best.empty() && !found.stopped) refuse_too_few(r, space, gpus_that_fit(r, space));
+  if (found.best.empty() && !found.stopped) refuse_too_few(r, space, gpus_that_fit(runner, r, space));
   if (!found.best.empty()) r.gpus = found.best[0].candidate.gpus;
   Report report = plan_report(r, space, found, arguments.has("--pareto"));
   add_numbers(report, r, space, numbers);
@@ -114,7 +115,8 @@ PlanAnswer plan_numbers(Request r, Space space, const std::optional<Request>& me
 
 /// A number of GPUs above those of a space that keeps a deadline, of powers of two from half of what the speed of the
 /// fastest asks for; absent where a few seconds do not find it.
-std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRun& fastest, double limit) {
+std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRun& fastest, double limit,
+                                  Runner& runner) {
   constexpr double enough_seconds = 5;
   const auto start = std::chrono::steady_clock::now();
   const Count asked = space.gpus.back();
@@ -126,14 +128,14 @@ std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRu
     if (n <= asked || static_cast<double>(n) < about / 2) continue;
     space.gpus = {n};
     if (!r.gave("--global-batch")) space.plan.global_batch = n;
-    const SearchResult found = search_on_all_cores(space, counted(n, "GPU") + ", ", Until::all, left);
+    const SearchResult found = spread_search(runner, space, {.what = counted(n, "GPU") + ", ", .limit = left});
     if (!found.best.empty() && in_time(r, space, found.best[0], limit)) return n;
   }
   return std::nullopt;
 }
 
 /// The best plans of the fewest GPUs that keep a deadline.
-PlanAnswer plan_deadline(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
+Output plan_deadline(Request r, const std::optional<Request>& measured, const Arguments& arguments, Runner& runner) {
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   const Count most = space.gpus.back();
   space.gpus = numbers_up_to(most);
@@ -146,12 +148,12 @@ PlanAnswer plan_deadline(Request r, const std::optional<Request>& measured, cons
       [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
       [&](Space one) {
         Request& trial = with_offload.insert_or_assign(one.gpus[0], r).first->second;
-        return search_with_offload(trial, one, counted(one.gpus[0], "GPU") + ", ");
+        return search_with_offload(runner, trial, one, {.what = counted(one.gpus[0], "GPU") + ", "});
       });
   if (!few.found && !few.stopped) {
     const std::optional<FastestRun> fastest = fastest_run(r, space, few);
-    if (!fastest) refuse_too_few(r, space, gpus_that_fit(r, space));
-    refuse_deadline(r, few, *fastest, limit, gpus_in_time(r, asked, *fastest, limit));
+    if (!fastest) refuse_too_few(r, space, gpus_that_fit(runner, r, space));
+    refuse_deadline(r, few, *fastest, limit, gpus_in_time(r, asked, *fastest, limit, runner));
   }
   const Count gpus = few.found ? few.found->candidate.gpus : few.tried.back().gpus;
   r = with_offload.at(gpus);
@@ -181,23 +183,22 @@ std::vector<Found> plan_of_largest(const LargestFound& most) {
 }
 
 /// The most of something that fits, and the best plans that hold it.
-PlanAnswer plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
+Output plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments, Runner& runner) {
   for (const char* other : {"--max-gpus", "--deadline"})
     if (arguments.has(other))
       throw InputError(fmt::format("--largest asks what fits on --gpus N; leave {} out", other));
   const LargestQuestion q = largest_question(r, arguments.text("--largest"));
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   require_possible(r, space);
-  std::optional<ProgressLine> line("searching");
   const LargestFound most = largest(space, q, [&](Space one) {
     Request trial = r;
-    return search_with_offload(trial, one, trying(q.of, value_of(one, q)), Until::fit, &*line);
+    return search_with_offload(runner, trial, one,
+                               {.what = trying(q.of, value_of(one, q)), .until = Until::fit, .of_many = true});
   });
-  line.reset();
-  if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(r, space));
+  if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(runner, r, space));
   Request at = with_largest(r, space, q, most);
   Space there = most.value ? with_value(space, q, *most.value) : space;
-  SearchResult found = search_with_offload(at, there);
+  SearchResult found = search_with_offload(runner, at, there);
   if (found.best.empty() && most.stopped) found.best = plan_of_largest(most);
   space.plan.offload = there.plan.offload;
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
@@ -207,7 +208,7 @@ PlanAnswer plan_largest(Request r, const std::optional<Request>& measured, const
 
 Request request_of_plan(const Arguments& arguments) {
   Request r;
-  r.model = load_model(arguments.word("MODEL"));
+  r.model = arguments.model();
   r.searches_layouts = true;
   arguments.apply(r, plan_train_parts);
   read_gpus(r, arguments);
@@ -218,12 +219,10 @@ Request request_of_plan(const Arguments& arguments) {
 /// The plan of --measured-tokens-per-s: the options of --measured-plan, and besides them those of the search, under the
 /// software of its estimates.
 Request measured_plan(const Arguments& arguments, const Request& searched) {
-  const auto train =
-      std::find_if(commands().begin(), commands().end(), [](const Command& c) { return c.name == "train"; });
   std::vector<std::string> words = words_of(arguments.text("--measured-plan"));
   words.insert(words.begin(), arguments.word("MODEL"));
   try {
-    const Arguments typed(*train, words);
+    const Arguments typed(*answered_command("train"), words);
     Request m;
     m.model = searched.model;
     m.software = searched.software;
@@ -285,7 +284,7 @@ Rival rival(const std::string& name, const Arguments& arguments, Objective objec
 }
 
 /// The best hardware of several for a whole run, and the plans on it.
-PlanAnswer plan_hardware(const std::vector<std::string>& names, const Arguments& arguments) {
+Output plan_hardware(const std::vector<std::string>& names, const Arguments& arguments, Runner& runner) {
   const Objective objective = objective_of(arguments, "cost");
   refuse_for_rivals(arguments, objective);
   std::optional<double> limit;
@@ -294,44 +293,45 @@ PlanAnswer plan_hardware(const std::vector<std::string>& names, const Arguments&
   for (const std::string& name : names) rivals.push_back(rival(name, arguments, objective));
   for (Rival& v : rivals) {
     if (!v.left_out.empty()) continue;
-    v.offer.stopped = stop_flag().load();
+    v.offer.stopped = runner.stopped();
     if (v.offer.stopped) continue;
-    v.offer = offer(v.space, static_cast<double>(*v.request.run.tokens),
-                    limit ? std::optional(Seconds(*limit * seconds_per_day)) : std::nullopt, [&](Space one) {
-                      Request trial = v.request;
-                      return search_with_offload(trial, one, fmt::format("{} x {}, ", one.gpus[0], v.name));
-                    });
+    v.offer =
+        offer(v.space, static_cast<double>(*v.request.run.tokens),
+              limit ? std::optional(Seconds(*limit * seconds_per_day)) : std::nullopt, [&](Space one) {
+                Request trial = v.request;
+                return search_with_offload(runner, trial, one, {.what = fmt::format("{} x {}, ", one.gpus[0], v.name)});
+              });
   }
   const Rival* best = best_rival(rivals, limit);
-  if (best == nullptr) return {.report = {}, .stopped = true};
+  if (best == nullptr) return {.content = {}, .stopped = true};
   Request r = best->request;
   Space space = best->space;
   r.gpus = best->offer.best->candidate.gpus;
   space.gpus = {*r.gpus};
   space.best = top_of(arguments);
-  SearchResult found = search_with_offload(r, space);
+  SearchResult found = search_with_offload(runner, r, space);
   if (found.stopped) found.best = {*best->offer.best};  // of the search before
   Report report = plan_report(r, space, found, false);
   note_offload(report, r, arguments);
   add_rivals(report, rivals, *best, limit);
-  return {std::move(report), found.stopped};
+  return {.content = std::move(report), .stopped = found.stopped};
 }
 
 }  // namespace
 
-PlanAnswer plan_train(const Arguments& arguments) {
+Output plan_train(const Arguments& arguments, Runner& runner) {
   if (const auto names = hardware_names(arguments.text("--hardware")); !names.empty())
-    return plan_hardware(names, arguments);
+    return plan_hardware(names, arguments, runner);
   Request r = request_of_plan(arguments);
   const std::optional<Request> measured = take_measured_scale(r, arguments);
-  if (arguments.has("--largest")) return plan_largest(std::move(r), measured, arguments);
-  if (arguments.has("--deadline")) return plan_deadline(std::move(r), measured, arguments);
+  if (arguments.has("--largest")) return plan_largest(std::move(r), measured, arguments, runner);
+  if (arguments.has("--deadline")) return plan_deadline(std::move(r), measured, arguments, runner);
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   const bool numbers = arguments.has("--max-gpus");
   if (numbers) space.gpus = numbers_up_to(*r.gpus);
   require_possible(r, space);
-  return numbers ? plan_numbers(std::move(r), std::move(space), measured, arguments)
-                 : plan_number(std::move(r), std::move(space), measured, arguments);
+  return numbers ? plan_numbers(std::move(r), std::move(space), measured, arguments, runner)
+                 : plan_number(std::move(r), std::move(space), measured, arguments, runner);
 }
 
 }  // namespace llmcalc

@@ -9,12 +9,11 @@
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/roofline.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/shares.hpp"
 #include "presets/builtin.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
+#include "report/commands/arguments.hpp"
+#include "report/commands/shares.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/report.hpp"
 #include "text/error.hpp"
@@ -29,11 +28,11 @@ json::Value head_json(const Builtin& b) {
       {"name", b.name}, {"title", b.title}, {"aliases", std::vector<std::string>(b.aliases.begin(), b.aliases.end())}};
 }
 
-Grid models_grid() {
+Grid models_grid(Runner& runner) {
   Grid g{
       .key = "models", .title = "", .columns = {"name", "parameters", "active", "context", "KV per token"}, .rows = {}};
   const auto load = [](const Builtin& b) { return load_model(b).arch; };
-  const std::vector<Arch> archs = on_all_cores(builtin_models(), load);
+  const std::vector<Arch> archs = spread(runner, builtin_models(), load);
   for (std::size_t i = 0; i < archs.size(); ++i) {
     const Builtin& b = builtin_models()[i];
     const Arch& arch = archs[i];
@@ -79,14 +78,14 @@ std::vector<std::string> device_text(const Builtin& b, const HardwareCard& card)
           in_units(lowest_price(card), 1)};
 }
 
-Grid hardware_grid() {
+Grid hardware_grid(Runner& runner) {
   Grid g{.key = "devices",
          .title = "",
          .columns = {"name", "memory GiB", "GB/s", "16-bit TFLOP/s", "fp8 TFLOP/s", "ridge FLOP/B", "link GB/s",
                      "power W", "from USD/h"},
          .rows = {}};
   const auto load = [](const Builtin& b) { return load_hardware(b); };
-  const std::vector<HardwareCard> cards = on_all_cores(builtin_hardware(), load);
+  const std::vector<HardwareCard> cards = spread(runner, builtin_hardware(), load);
   for (std::size_t i = 0; i < cards.size(); ++i) {
     const Builtin& b = builtin_hardware()[i];
     const HardwareCard& card = cards[i];
@@ -137,17 +136,17 @@ Grid families_grid() {
   return g;
 }
 
-int run_list(const Arguments& arguments) {
+Output answer_list(const Arguments& arguments, Runner& runner) {
   const std::string what = arguments.word("models|hardware|software|dtypes|families");
   Report report;
   report.command = "list";
   if (same_name(what, "models")) {
-    report.grids.push_back(models_grid());
+    report.grids.push_back(models_grid(runner));
     report.notes = {
         fmt::format("{} models; 'llmcalc show NAME' prints one. The cache is in bf16, while no window is full",
                     builtin_models().size())};
   } else if (same_name(what, "hardware")) {
-    report.grids.push_back(hardware_grid());
+    report.grids.push_back(hardware_grid(runner));
     report.notes = {
         fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources. Dense peaks; the ridge is "
                     "that of 16 bits; a link counts one way; the price is the lowest of those stated",
@@ -168,10 +167,11 @@ int run_list(const Arguments& arguments) {
     throw InputError(fmt::format("'llmcalc list': expected models, hardware, software, dtypes or families, got {}",
                                  in_quotes(what)));
   }
-  return print(report, arguments.screen());
+  return {std::move(report)};
 }
 
-constexpr std::array list_words{Word{"models|hardware|software|dtypes|families", "what to list"}};
+constexpr std::array list_words{
+    Word{.name = "models|hardware|software|dtypes|families", .help = "what to list", .key = "kind"}};
 
 }  // namespace
 
@@ -182,6 +182,6 @@ const Command list_command{.name = "list",
                            .examples = "  llmcalc list models\n  llmcalc list hardware --json",
                            .words = list_words,
                            .parts = part::styles,
-                           .run = run_list};
+                           .answer = answer_list};
 
 }  // namespace llmcalc

@@ -1,13 +1,10 @@
-#include "cli/commands/plan.hpp"
+#include "report/commands/plan.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 
 #include "calc/choice.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/stop.hpp"
 #include "search/largest.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -18,7 +15,7 @@ namespace {
 /// Options of this command alone that are about training.
 constexpr std::array of_training{"--objective", "--max-gpus", "--largest", "--deadline", "--measured-plan", "--pareto"};
 
-int run_plan(const Arguments& arguments) {
+Output answer_plan(const Arguments& arguments, Runner& runner) {
   const std::string what = arguments.word("WHAT");
   if (what != "train" && what != "serve")
     throw InputError(
@@ -27,14 +24,10 @@ int run_plan(const Arguments& arguments) {
                     in_quotes(what)));
   if (!arguments.has("--hardware"))
     throw InputError("'llmcalc plan' needs --hardware HW; 'llmcalc list hardware' shows what there is");
-  if (what == "train") {
-    const PlanAnswer answer = plan_train(arguments);
-    const int code = answer.report ? print(*answer.report, arguments.screen()) : 0;
-    return answer.stopped ? stopped_code() : code;
-  }
+  if (what == "train") return plan_train(arguments, runner);
   for (const char* option : of_training)
     if (arguments.has(option)) throw InputError(fmt::format("{} is for 'llmcalc plan train'; leave it out", option));
-  return plan_serve(arguments);
+  return plan_serve(arguments, runner);
 }
 
 constexpr std::array plan_words{Word{"WHAT", "train or serve"}, Word{"MODEL", model_meaning}};
@@ -74,6 +67,6 @@ const Command plan_command{
     .words = plan_words,
     .own = plan_options,
     .parts = plan_train_parts | plan_serve_parts,
-    .run = run_plan};
+    .answer = answer_plan};
 
 }  // namespace llmcalc

@@ -1,9 +1,7 @@
 #pragma once
 /// 'llmcalc plan' by what is planned.
 
-#include <optional>
-
-#include "cli/arguments.hpp"
+#include "report/commands/arguments.hpp"
 
 namespace llmcalc {
 
@@ -13,14 +11,9 @@ inline constexpr Parts plan_train_parts =
 inline constexpr Parts plan_serve_parts =
     part::inference | part::fit | part::serving | part::time | part::hardware | part::styles;
 
-/// What a search says; without a report it was stopped before there was anything to say.
-struct PlanAnswer {
-  std::optional<Report> report{};
-  bool stopped = false;  ///< before its end
-};
 /// The best layouts of a training run.
-PlanAnswer plan_train(const Arguments& arguments);
+Output plan_train(const Arguments& arguments, Runner& runner);
 /// The fewest GPUs and the cheapest hardware that serve a load within limits.
-int plan_serve(const Arguments& arguments);
+Output plan_serve(const Arguments& arguments, Runner& runner);
 
 }  // namespace llmcalc

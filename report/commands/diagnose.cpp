@@ -7,11 +7,10 @@
 #include "ask/request/check/check.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
 #include "evidence/logs/served_model.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "presets/load.hpp"
+#include "report/commands/arguments.hpp"
 #include "report/diagnose/diagnosis.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/plan/plan_report.hpp"
@@ -26,11 +25,10 @@ constexpr Parts diagnose_parts =
     part::training | part::of_inference | part::halves | part::hardware | part::styles | part::exact;
 
 MemoryLog log_of(const Arguments& arguments) {
-  const std::string path = arguments.word("LOG");
-  if (path == json::standard_input && arguments.word("MODEL") == json::standard_input)
+  if (arguments.word("LOG") == json::standard_input && arguments.word("MODEL") == json::standard_input)
     throw InputError("LOG and MODEL are both '-', and there is one standard input; give one of them as a file");
-  const std::string text = json::file_text(path, "a log");
-  return read_memory_log(text, path == json::standard_input ? "standard input" : path);
+  const auto [text, where] = arguments.log();
+  return read_memory_log(text, where);
 }
 
 /// The half of a plan that the log is about: a server's is inference, any other training unless --infer is given.
@@ -92,7 +90,7 @@ void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& 
 
 /// The model that is given, or that the log names and a preset is; absent: neither.
 std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
-  if (const std::string given = arguments.word("MODEL"); !given.empty()) return load_model(given);
+  if (!arguments.word("MODEL").empty()) return arguments.model();
   const std::string& named = log.vllm.config.model;
   if (named.empty()) return std::nullopt;
   if (const Builtin* preset = served_preset(named)) {
@@ -133,7 +131,7 @@ Request request_of(ModelCard model, const MemoryLog& log, const Arguments& argum
   return r;
 }
 
-int run_diagnose(const Arguments& arguments) {
+Output answer_diagnose(const Arguments& arguments, Runner&) {
   refuse_unanswered(arguments);
   DiagnosisQuestion q{.log = log_of(arguments)};
   if (std::optional<ModelCard> model = model_of(q.log, arguments, q.notes)) {
@@ -141,9 +139,9 @@ int run_diagnose(const Arguments& arguments) {
     q.hardware = q.plan->hardware;
   } else {
     refuse_without_model(arguments);
-    if (arguments.has("--hardware")) q.hardware = load_hardware(arguments.text("--hardware"));
+    if (arguments.has("--hardware")) q.hardware = arguments.hardware();
   }
-  return print(diagnosis(q), arguments.screen());
+  return {diagnosis(q)};
 }
 
 constexpr std::array diagnose_words{
@@ -168,6 +166,6 @@ const Command diagnose_command{
         "  journalctl -u vllm | llmcalc diagnose -",
     .words = diagnose_words,
     .parts = diagnose_parts,
-    .run = run_diagnose};
+    .answer = answer_diagnose};
 
 }  // namespace llmcalc

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <memory>
 
 #include "ask/answer/serving/engine.hpp"
 #include "ask/answer/serving/serving.hpp"
@@ -11,11 +13,9 @@
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/software.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/output.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "report/commands/questions.hpp"
 #include "report/explain/general.hpp"
 #include "report/explain/operators.hpp"
 #include "report/explain/train/layout.hpp"
@@ -136,49 +136,48 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-int print_general(const Wanted& wanted, const Screen& screen) {
+Output general(const Wanted& wanted) {
   json::Value v = head_json();
-  std::string out;
-  for (const Definition* d : wanted) {
-    const std::vector<explain::Variant> variants = explain::variants(*d, true);
-    if (screen.style == Style::json) v["quantities"].push_back(json_of(*d, variants));
-    if (screen.style == Style::markdown) out += markdown(*d, variants);
-    if (screen.style == Style::text) out += text(*d, variants, screen) + "\n";
-  }
-  write_out(screen.style == Style::json ? dump(v) : trimmed(out));
-  return 0;
+  for (const Definition* d : wanted) v["quantities"].push_back(json_of(*d, explain::variants(*d, true)));
+  const auto text_of = [wanted](const Screen& screen) {
+    std::string out;
+    for (const Definition* d : wanted) {
+      const std::vector<explain::Variant> variants = explain::variants(*d, true);
+      out += screen.style == Style::markdown ? markdown(*d, variants) : text(*d, variants, screen) + "\n";
+    }
+    return trimmed(std::move(out));
+  };
+  return {Page{.json = std::move(v), .text = text_of}};
 }
 
-int print_sheet(const Screen& screen) {
-  if (screen.style == Style::json) {
-    json::Value v = head_json();
-    v.update(explain::cheat_sheet_json());
-    write_out(dump(v));
-  } else {
-    write_out(screen.style == Style::markdown ? explain::cheat_sheet_markdown() : explain::cheat_sheet_text(screen));
-  }
-  return 0;
+Output sheet() {
+  json::Value v = head_json();
+  v.update(explain::cheat_sheet_json());
+  return {Page{.json = std::move(v), .text = [](const Screen& screen) {
+                 return screen.style == Style::markdown ? explain::cheat_sheet_markdown()
+                                                        : explain::cheat_sheet_text(screen);
+               }}};
 }
 
 using Explanations = std::vector<explain::Explanation>;
 using Notes = std::vector<std::string>;
 
-int print_numbers(const Explanations& all, const Notes& notes, const Report& head, const Screen& screen) {
-  if (screen.style == Style::json) {
-    json::Value v = report_json(head);
-    for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
-    if (!notes.empty()) v["notes"] = notes;
-    write_out(dump(v));
-    return 0;
-  }
-  const bool marked = screen.style == Style::markdown;
-  const std::string title = printable(head.title);
-  std::string out = marked ? "# " + markdown_text(title) + "\n\n" : in_bold(title + "\n", screen) + "\n";
-  for (const explain::Explanation& e : all) out += marked ? markdown(e) : text(e, screen) + "\n";
-  for (const std::string& n : notes)
-    out += marked ? "- " + markdown_text(n) + "\n" : wrapped("note: ", n, screen.columns);
-  write_out(trimmed(out));
-  return 0;
+/// `heads`: definitions of this answer alone, which its explanations point to.
+Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Definition> heads = {}) {
+  json::Value v = report_json(head);
+  for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
+  if (!notes.empty()) v["notes"] = notes;
+  const auto kept = std::make_shared<std::deque<Definition>>(std::move(heads));
+  const auto text_of = [kept, all = std::move(all), notes = std::move(notes),
+                        title = printable(head.title)](const Screen& screen) {
+    const bool marked = screen.style == Style::markdown;
+    std::string out = marked ? "# " + markdown_text(title) + "\n\n" : in_bold(title + "\n", screen) + "\n";
+    for (const explain::Explanation& e : all) out += marked ? markdown(e) : text(e, screen) + "\n";
+    for (const std::string& n : notes)
+      out += marked ? "- " + markdown_text(n) + "\n" : wrapped("note: ", n, screen.columns);
+    return trimmed(std::move(out));
+  };
+  return {Page{.json = std::move(v), .text = text_of}};
 }
 
 // ---- Operators, and what no report of a model has
@@ -198,22 +197,22 @@ bool is_known_operator(const std::string& name) {
   return false;
 }
 
-Request request(const Arguments& arguments, const std::string& model, Parts parts) {
+Request request(const Arguments& arguments, Parts parts) {
   Request r;
-  r.model = load_model(model);
+  r.model = arguments.model();
   arguments.apply(r, parts);
   return r;
 }
 
-int print_operator(const std::string& name, const Request& r, const Screen& screen) {
+Output operator_numbers(const std::string& name, const Request& r) {
   std::vector<std::string> notes;
   const explain::Parts parts{allowed(r, r.parts & ~part::of_inference, true, notes),
                              allowed(r, r.parts & ~part::of_training, true, notes)};
-  const explain::OperatorExplanations found = explain::operator_explanations(explain::Setting(r, parts), name);
+  explain::OperatorExplanations found = explain::operator_explanations(explain::Setting(r, parts), name);
   if (found.all.empty())
     throw InputError(fmt::format("{} has no operator {} under this plan; 'llmcalc flops {} --ops' lists what it has",
                                  r.model.name, name, r.model.name));
-  return print_numbers(found.all, notes, answer(explain_question, r), screen);
+  return numbers(std::move(found.all), notes, answer(explain_question, r), std::move(found.heads));
 }
 
 /// Whether all of these are formulas that need no model.
@@ -221,7 +220,7 @@ bool is_general(const Wanted& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [](const Definition* d) { return d->formula == nullptr; });
 }
 
-int print_device(const Wanted& wanted, const HardwareCard& card, const Screen& screen) {
+Output device_numbers(const Wanted& wanted, const HardwareCard& card) {
   Explanations all;
   for (const Definition* d : wanted)
     if (auto e = explain::device_explanation(card, *d)) all.push_back(std::move(*e));
@@ -233,36 +232,37 @@ int print_device(const Wanted& wanted, const HardwareCard& card, const Screen& s
   head.command = "explain";
   head.title = title(card);
   head.hardware = {{"name", card.name}, {"source", card.source}};
-  return print_numbers(all, {}, head, screen);
+  return numbers(std::move(all), {}, head);
 }
 
-int run_explain(const Arguments& arguments) {
+Output answer_explain(const Arguments& arguments, Runner&) {
   const std::string quantity = arguments.word("QUANTITY"), model = arguments.word("MODEL");
-  const Screen screen = arguments.screen();
   const auto refuse_plan = [&](bool device) {
     if (const Option* of_plan = arguments.first_of_plan(device ? "--hardware" : ""))
       throw InputError(
           fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'", of_plan->flag));
   };
   if (quantity.empty()) refuse_plan(false);
-  if (quantity.empty()) return print_sheet(screen);
+  if (quantity.empty()) return sheet();
   if (model.empty() && find_builtin(builtin_models(), quantity))
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
   if (!explain::is_quantity(quantity) && is_known_operator(quantity)) {
     if (model.empty())
       throw InputError(fmt::format("{} is an operator: name a model, 'llmcalc explain {} MODEL'", quantity, quantity));
-    return print_operator(quantity, request(arguments, model, explain_question.parts), screen);
+    return operator_numbers(quantity, request(arguments, explain_question.parts));
   }
   const Wanted wanted = explain::named(quantity);
   if (model.empty() || is_general(wanted)) refuse_plan(is_general(wanted));
   if (is_general(wanted)) {
     const std::string device = arguments.text("--hardware", model);
-    return device.empty() ? print_general(wanted, screen) : print_device(wanted, load_hardware(device), screen);
+    return device.empty()
+               ? general(wanted)
+               : device_numbers(wanted, arguments.has("--hardware") ? arguments.hardware() : load_hardware(device));
   }
-  if (model.empty()) return print_general(wanted, screen);
-  const Request r = request(arguments, model, parts_of(wanted));
+  if (model.empty()) return general(wanted);
+  const Request r = request(arguments, parts_of(wanted));
   const Answers a = answers(r, wanted);
-  return print_numbers(a.all, a.notes, answer(explain_question, r), screen);
+  return numbers(a.all, a.notes, answer(explain_question, r));
 }
 
 constexpr std::array explain_words{
@@ -278,6 +278,6 @@ const Command explain_command{.name = "explain",
                               .examples = explain_question.examples,
                               .words = explain_words,
                               .parts = explain_question.parts,
-                              .run = run_explain};
+                              .answer = answer_explain};
 
 }  // namespace llmcalc

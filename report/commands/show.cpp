@@ -2,13 +2,11 @@
 
 #include <array>
 
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/output.hpp"
 #include "presets/builtin.hpp"
 #include "presets/header/checkpoint.hpp"
 #include "presets/meant_model.hpp"
 #include "report/checkpoint_report.hpp"
+#include "report/commands/arguments.hpp"
 #include "text/error.hpp"
 #include "text/file_exists.hpp"
 #include "text/names.hpp"
@@ -40,15 +38,15 @@ void refuse_format(const std::string& name) {
                     in_quotes(name), m.format, m.preset->name, m.preset->name));
 }
 
-int run_show(const Arguments& arguments) {
+Output answer_show(const Arguments& arguments, Runner&) {
   const std::string name = arguments.word("NAME");
-  if (is_checkpoint(name)) return print(checkpoint_report(read_checkpoint(name)), arguments.screen());
+  if (arguments.reads_files() && is_checkpoint(name)) return {checkpoint_report(read_checkpoint(name))};
   const std::array all{builtin_models(), builtin_hardware(), builtin_software(), builtin_estimates()};
   refuse_format(name);
   for (const auto presets : all)
     if (const Builtin* b = find_meant(presets, name)) {
-      write_out(std::string(b->text) + (b->text.ends_with('\n') ? "" : "\n"));
-      return 0;
+      const std::string text = std::string(b->text) + (b->text.ends_with('\n') ? "" : "\n");
+      return {Page{.json = json::parse(text, name), .text = [text](const Screen&) { return text; }, .verbatim = true}};
     }
   refuse_name(name, all);
 }
@@ -70,6 +68,6 @@ const Command show_command{
     .examples = "  llmcalc show h100 > my-h100.json\n  llmcalc show training\n  llmcalc show model.gguf",
     .words = show_words,
     .parts = part::styles,
-    .run = run_show};
+    .answer = answer_show};
 
 }  // namespace llmcalc

@@ -1,10 +1,9 @@
 #include <array>
 
 #include "ask/request/options.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
 #include "presets/load.hpp"
 #include "report/collective_report.hpp"
+#include "report/commands/arguments.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 
@@ -12,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-int run_collective(const Arguments& arguments) {
+Output answer_collective(const Arguments& arguments, Runner&) {
   const std::string bytes = arguments.text("--bytes"), ranks = arguments.text("--ranks"),
                     hardware = arguments.text("--hardware");
   if (bytes.empty() || ranks.empty()) throw InputError("'llmcalc collective' needs --bytes M and --ranks N");
@@ -24,14 +23,17 @@ int run_collective(const Arguments& arguments) {
   q.op = arguments.word("OP");
   q.bytes = parse_bytes(bytes, "--bytes", Bare::allowed);
   q.ranks = parse_positive(ranks, "--ranks");
-  if (!hardware.empty()) q.hardware = load_hardware(hardware);
-  if (arguments.has("--bandwidth")) q.bandwidth = parse_rate(arguments.text("--bandwidth"), "--bandwidth");
-  if (arguments.has("--latency")) q.latency = parse_seconds(arguments.text("--latency"), "--latency");
-  return print(collective_report(q), arguments.screen());
+  if (!hardware.empty()) q.hardware = arguments.hardware();
+  if (arguments.has("--bandwidth"))
+    q.bandwidth = parse_rate(arguments.text("--bandwidth"), "--bandwidth", arguments.bare());
+  if (arguments.has("--latency")) q.latency = parse_seconds(arguments.text("--latency"), "--latency", arguments.bare());
+  return {collective_report(q)};
 }
 
 constexpr std::array collective_words{
-    Word{"OP", "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p"}};
+    Word{.name = "OP",
+         .help = "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p",
+         .key = "operation"}};
 constexpr std::array collective_options{Option{"--bytes", "M", "message: all-gather's output, reduce-scatter's input"},
                                         Option{"--ranks", "N", "ranks"},
                                         Option{"--hardware", "HW", "whose link or network"},
@@ -51,6 +53,6 @@ const Command collective_command{
     .words = collective_words,
     .own = collective_options,
     .parts = part::styles | part::exact,
-    .run = run_collective};
+    .answer = answer_collective};
 
 }  // namespace llmcalc

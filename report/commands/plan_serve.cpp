@@ -10,12 +10,10 @@
 #include "ask/request/check/serving.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/commands/plan.hpp"
-#include "cli/progress_line.hpp"
-#include "cli/shares.hpp"
-#include "cli/stop.hpp"
 #include "presets/load.hpp"
+#include "report/commands/plan.hpp"
+#include "report/commands/questions.hpp"
+#include "report/commands/shares.hpp"
 #include "report/plan/plan_goals.hpp"
 #include "report/plan/plan_rivals.hpp"
 #include "report/plan/serving_plan_report.hpp"
@@ -35,7 +33,7 @@ struct Hardware {
 
 Request served_request(const Arguments& arguments) {
   Request r;
-  r.model = load_model(arguments.word("MODEL"));
+  r.model = arguments.model();
   arguments.apply(r, plan_serve_parts);
   check(r);
   settle_serving(r);
@@ -65,19 +63,19 @@ std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<
 }
 
 /// The offers of all layouts, every core taking a share.
-std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts) {
-  ProgressLine line("searching");
+std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner& runner) {
+  runner.show("searching");
   std::atomic<std::size_t> done = 0;
-  return on_all_cores(std::span<const Request>(layouts), [&](const Request& r) {
+  return spread(runner, std::span<const Request>(layouts), [&](const Request& r) {
     ServingOffer offer = serving_offer(r);
-    line.show(fmt::format("{} of {} layouts looked at", ++done, layouts.size()));
+    runner.show(fmt::format("{} of {} layouts looked at", ++done, layouts.size()));
     return offer;
   });
 }
 
 }  // namespace
 
-int plan_serve(const Arguments& arguments) {
+Output plan_serve(const Arguments& arguments, Runner& runner) {
   const std::vector<std::string> names = hardware_names(arguments.text("--hardware"));
   std::vector<Request> layouts;
   std::vector<LeftOut> left_out;
@@ -86,15 +84,13 @@ int plan_serve(const Arguments& arguments) {
     if (!h.why.empty()) left_out.push_back({h.name, h.why});
   }
   if (layouts.empty()) throw InputError(left_out.front().why);
-  std::vector<ServingOffer> offers = offers_of(layouts);
+  std::vector<ServingOffer> offers = offers_of(layouts, runner);
   const Count top = std::min<Count>(parse_positive(arguments.text("--top", "10"), "--top"), 1000);
-  const auto shown = settle_offers(offers, static_cast<std::size_t>(top), [] { return !stop_flag().load(); });
-  const bool stopped = stop_flag().load();
-  const Screen screen = arguments.screen();
-  const int code = print(serving_plan_report(layouts.front(), offers, shown, left_out,
-                                             {!names.empty(), stopped, screen.style == Style::json}),
-                         screen);
-  return stopped ? stopped_code() : code;
+  const auto shown = settle_offers(offers, static_cast<std::size_t>(top), [&] { return !runner.stopped(); });
+  const bool stopped = runner.stopped();
+  return {.content = serving_plan_report(layouts.front(), offers, shown, left_out,
+                                         {!names.empty(), stopped, arguments.in_json()}),
+          .stopped = stopped};
 }
 
 }  // namespace llmcalc

@@ -4,12 +4,10 @@
 
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/progress_line.hpp"
-#include "cli/shares.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "report/commands/arguments.hpp"
+#include "report/commands/shares.hpp"
 #include "report/fit.hpp"
 #include "report/fit_report.hpp"
 #include "text/error.hpp"
@@ -42,20 +40,21 @@ ModelFit fit_of(const Arguments& arguments, const FitQuestion& q, const ModelCar
   }
 }
 
-std::vector<ModelFit> fits_of(const Arguments& arguments, const FitQuestion& q) {
+std::vector<ModelFit> fits_of(const Arguments& arguments, const FitQuestion& q, Runner& runner) {
   const std::vector<std::string> names = arguments.words_from("MODEL");
-  const ProgressLine line("asking every model");
+  runner.show("asking every model");
   if (!names.empty())
-    return on_all_cores(std::span<const std::string>(names),
-                        [&](const std::string& name) { return fit_of(arguments, q, load_model(name)); });
-  return on_all_cores(builtin_models(), [&](const Builtin& b) { return fit_of(arguments, q, load_model(b)); });
+    return spread(runner, std::span<const std::string>(names), [&](const std::string& name) {
+      return fit_of(arguments, q, names.size() == 1 ? arguments.model() : load_model(name));
+    });
+  return spread(runner, builtin_models(), [&](const Builtin& b) { return fit_of(arguments, q, load_model(b)); });
 }
 
-int run_fit(const Arguments& arguments) {
+Output answer_fit(const Arguments& arguments, Runner& runner) {
   if (!arguments.has("--hardware"))
     throw InputError("'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' shows what there is");
   const FitQuestion q = fit_question(arguments);
-  return print(fit_report(q, fits_of(arguments, q)), arguments.screen());
+  return {fit_report(q, fits_of(arguments, q, runner))};
 }
 
 constexpr std::array fit_words{Word{"MODEL", "models to show in every format [all that are built in]", false, true}};
@@ -79,6 +78,6 @@ const Command fit_command{
     .words = fit_words,
     .own = own_fit_options,
     .parts = part::of_inference | part::time | part::hardware | part::styles,
-    .run = run_fit};
+    .answer = answer_fit};
 
 }  // namespace llmcalc

@@ -3,8 +3,7 @@
 #include <array>
 
 #include "ask/request/options.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
+#include "report/commands/arguments.hpp"
 #include "report/scaling_report.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
@@ -25,7 +24,7 @@ ScalingQuestion question(const Arguments& a) {
   return {given.substr(2), static_cast<double>(parse_wide(a.text(given), given)), a.text("--fit")};
 }
 
-int run_scaling(const Arguments& arguments) { return print(scaling_report(question(arguments)), arguments.screen()); }
+Output answer_scaling(const Arguments& arguments, Runner&) { return {scaling_report(question(arguments))}; }
 
 constexpr std::array scaling_options{Option{"--compute", "C", "training FLOPs"}, Option{"--params", "N", "parameters"},
                                      Option{"--tokens", "D", "training tokens"},
@@ -41,6 +40,6 @@ const Command scaling_command{
     .examples = "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu",
     .own = scaling_options,
     .parts = part::styles,
-    .run = run_scaling};
+    .answer = answer_scaling};
 
 }  // namespace llmcalc

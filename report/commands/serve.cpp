@@ -11,15 +11,12 @@
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
-#include "cli/command.hpp"
-#include "cli/commands/ask.hpp"
-#include "cli/progress_line.hpp"
-#include "cli/stop.hpp"
-#include "cli/trace_file.hpp"
+#include "report/commands/questions.hpp"
 #include "report/question.hpp"
 #include "report/serve/serving_refusal.hpp"
 #include "report/serve/serving_report.hpp"
 #include "report/serve/serving_trace.hpp"
+#include "text/elapsed.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -39,46 +36,43 @@ constexpr Question serve_question{
     .needs_hardware = true,
     .fill = nullptr};
 
-/// Requests as they are asked for; Ctrl-C ends the drawing, and what was drawn begins to be served.
-ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, const std::atomic<bool>& stop) {
-  const ProgressLine line("drawing requests");
-  return serving_traffic(r, e, [&] { return !stop.load(); });
+/// Drawing ends early when stopped, and the requests so far begin to be served.
+ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, Runner& runner) {
+  runner.show("drawing requests");
+  return serving_traffic(r, e, [&] { return !runner.stopped(); });
 }
 
-/// Ctrl-C ends the run; what is known by then is printed.
+/// A run ends early when stopped; the answers so far count.
 ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
-                       const std::atomic<bool>& stop) {
-  ProgressLine line("serving");
+                       Runner& runner) {
+  const Elapsed since;
+  runner.show("serving");
   return serving_run(r, e, traffic, keep_passes, [&](Count answered, Count all) {
     const double done = static_cast<double>(answered) / static_cast<double>(all);
-    line.show(fmt::format("{} of {} requests answered{}", answered, all, left_text(line.seconds(), done)));
-    return !stop.load();
+    runner.show(fmt::format("{} of {} requests answered{}", answered, all, left_text(since.seconds(), done)));
+    return !runner.stopped();
   });
 }
 
-int serve(const Arguments& arguments, const Request& r, const ServingEngine& e, const std::atomic<bool>& stop) {
+Output served(const Arguments& arguments, const Request& r, const ServingEngine& e, Runner& runner) {
   const bool traced = arguments.has("--trace");
-  if (traced) check_trace_out(arguments.text("--trace"));
-  const ServingTraffic traffic = watched_traffic(r, e, stop);
-  ServingRun run = watched_run(r, e, traffic, traced, stop);
+  const ServingTraffic traffic = watched_traffic(r, e, runner);
+  ServingRun run = watched_run(r, e, traffic, traced, runner);
   run.run.stopped = run.run.stopped || traffic.stopped;
-  if (traced) write_trace(arguments.text("--trace"), serving_trace(run));
-  const int code = print(serving_report(r, e, traffic, run), arguments.screen());
-  return run.run.stopped ? stopped_code() : code;
+  return {.content = serving_report(r, e, traffic, run),
+          .stopped = run.run.stopped,
+          .trace = traced ? serving_trace(run) : ""};
 }
 
-int run_serve(const Arguments& arguments) {
-  const std::atomic<bool>& stop = stop_flag();
+Output answer_serve(const Arguments& arguments, Runner& runner) {
+  runner.stopped();  // signals count from here
   Request r = request(serve_question, arguments);
   settle_serving(r);
   check_serving(r);
   const ServingEngine e = serving_engine(r);
-  if (!holds_a_request(r, e)) {
-    const int code = print(refused_serving_report(r, e), arguments.screen());
-    return r.require_fit ? 1 : code;
-  }
+  if (!holds_a_request(r, e)) return {.content = refused_serving_report(r, e), .fits = !r.require_fit};
   try {
-    return serve(arguments, r, e, stop);
+    return served(arguments, r, e, runner);
   } catch (const std::bad_alloc&) {
     throw InputError("there is not enough memory for so many requests; give fewer with --num-requests");
   }
@@ -98,6 +92,6 @@ const Command serve_command{.name = "serve",
                             .words = serve_words,
                             .own = own_serve_options,
                             .parts = serve_question.parts,
-                            .run = run_serve};
+                            .answer = answer_serve};
 
 }  // namespace llmcalc

@@ -1,0 +1,60 @@
+#include "cli/print.hpp"
+
+#include <algorithm>
+
+#include "cli/output.hpp"
+#include "cli/stop.hpp"
+#include "cli/thread_runner.hpp"
+#include "cli/trace_file.hpp"
+#include "report/render/render.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::string text_of(const Output& output, const Screen& screen) {
+  if (const auto* report = std::get_if<Report>(&output.content)) return render(*report, screen);
+  const auto* page = std::get_if<Page>(&output.content);
+  if (page == nullptr) return {};
+  return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
+}
+
+/// A reader that has closed the pipe has seen enough; the exit code is the same.
+void write(const std::string& text) {
+  try {
+    write_out(text);
+  } catch (const PipeClosed&) {
+  }
+}
+
+}  // namespace
+
+Screen screen_of(const Arguments& arguments) {
+  const Style style = arguments.has("--json")       ? Style::json
+                      : arguments.has("--markdown") ? Style::markdown
+                                                    : Style::text;
+  return {style, output_columns(), output_colour(), arguments.has("--exact")};
+}
+
+int print(const Report& report, const Screen& screen) {
+  write(render(report, screen));
+  return 0;
+}
+
+int answer_and_print(const Command& command, const Arguments& arguments) {
+  const bool traced = std::any_of(command.own.begin(), command.own.end(),
+                                  [&](const Option& o) { return o.flag == "--trace" && arguments.has(o.flag); });
+  if (traced) {
+    stop_at_once();
+    check_trace_out(arguments.text("--trace"));
+  }
+  ThreadRunner runner;
+  const Output output = command.answer(arguments, runner);
+  runner.end();
+  if (traced && !output.trace.empty()) write_trace(arguments.text("--trace"), output.trace);
+  for (const std::string& aside : output.asides) say("llmcalc: " + aside);
+  write(text_of(output, screen_of(arguments)));
+  if (output.stopped) return stopped_code();
+  return output.fits ? 0 : 1;
+}
+
+}  // namespace llmcalc

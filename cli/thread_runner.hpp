@@ -1,0 +1,29 @@
+#pragma once
+/// Work on all cores, with progress on stderr, until the first Ctrl-C.
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "cli/progress_line.hpp"
+#include "report/commands/runner.hpp"
+
+namespace llmcalc {
+
+class ThreadRunner : public Runner {
+ public:
+  std::size_t width() const override;
+  /// A share for which the system starts no thread waits for the others.
+  void each(std::size_t n, const std::function<void(std::size_t)>& work) override;
+  /// Set by the first signal that comes after the first call; a second one ends the program.
+  bool stopped() const override;
+  void show(const std::string& line) override;
+  /// Takes the line of progress away.
+  void end();
+
+ private:
+  std::mutex mutex_;
+  std::optional<ProgressLine> line_;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,372 @@
+#include "report/commands/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <sstream>
+
+#include "ask/request/ignored.hpp"
+#include "ask/request/inputs.hpp"
+#include "ask/request/settle.hpp"
+#include "calc/choice.hpp"
+#include "presets/builtin.hpp"
+#include "presets/import/import.hpp"
+#include "presets/load.hpp"
+#include "presets/model_file.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+const Option* option_of(const Command& command, std::string_view flag) {
+  for (const Option* o : options_of(command))
+    if (o->flag == flag) return o;
+  return nullptr;
+}
+
+/// Whether `choice` is one like "cuda:N" and the text is that with a number.
+bool is_numbered(std::string_view choice, std::string_view text) {
+  if (!choice.ends_with(":N")) return false;
+  choice.remove_suffix(1);
+  return text.size() > choice.size() && same_spelling(text.substr(0, choice.size()), choice) &&
+         text.find_first_not_of("0123456789", choice.size()) == std::string_view::npos;
+}
+
+/// The choice among "cpu|cuda|cuda:N" that the text spells; any text for an option that takes any.
+std::string chosen(const Option& o, const std::string& text) {
+  const bool closed = o.value.find('|') != std::string_view::npos;
+  if (!closed && !text.empty()) return text;
+  std::istringstream choices{std::string(o.value)};
+  for (std::string one; closed && std::getline(choices, one, '|');)
+    if (same_spelling(one, text))
+      return one;
+    else if (is_numbered(one, text))
+      return lower(text);
+  throw InputError(fmt::format("{}: expected {}, got {}", o.flag, one_of(o.value), in_quotes(text)));
+}
+
+std::string help_hint(const Command& c) { return fmt::format("'{} --help-all' shows all", invocation(c)); }
+
+void declare(CLI::App& app, const Command& command) {
+  app.set_help_flag();
+  app.allow_extras();
+  for (const Word& w : command.words) {
+    CLI::Option* word = app.add_option(std::string(w.name));
+    if (w.repeats) word->expected(1, -1)->allow_extra_args();
+  }
+  for (const Option* o : options_of(command)) {
+    const std::string flag(o->flag);
+    (o->value.empty() ? app.add_flag(flag) : app.add_option(flag))->take_all();
+  }
+}
+
+/// The arguments as CLI11 reads them: last first, "--seq=" as two, since CLI11 takes the next one for an empty value.
+std::vector<std::string> from_the_end(Args args) {
+  std::vector<std::string> all;
+  for (const std::string& a : args) {
+    const bool empty_value = a.starts_with("--") && a.find('=') == a.size() - 1;
+    all.push_back(empty_value ? a.substr(0, a.size() - 1) : a);
+    if (empty_value) all.emplace_back();
+  }
+  std::reverse(all.begin(), all.end());
+  return all;
+}
+
+/// A sentence for an option that another command has.
+std::string elsewhere(const Command& command, const Option& o, std::span<const Command> all) {
+  const bool trains = (command.parts & part::training) != 0, infers = (command.parts & part::inference) != 0;
+  if (trains != infers && option_of(command, o.instead) != nullptr)
+    return fmt::format("{} is for {}; for {} use {}", o.flag, trains ? "inference" : "training",
+                       trains ? "training" : "inference", o.instead);
+  std::string takers;
+  for (const Command& c : all)
+    if ((c.parts & o.parts) != 0) takers += (takers.empty() ? "" : "|") + std::string(c.name);
+  return fmt::format("{} is no option of '{}', only of {}; {}", o.flag, invocation(command), one_of(takers),
+                     help_hint(command));
+}
+
+}  // namespace
+
+Arguments::Arguments(const Command& command, Args args, std::span<const Command> all)
+    : command_(command), all_(all), typed_(args.begin(), args.end()) {
+  CLI::App app;
+  declare(app, command);
+  try {
+    app.parse(from_the_end(args));
+  } catch (const CLI::ArgumentMismatch&) {  // any argument is taken as a value, so only the last option can lack one
+    throw InputError(
+        fmt::format("{}: expected a value ({}), got nothing", args.back(), option_of(command, args.back())->value));
+  }
+  refuse_extras(app.remaining());
+  std::map<const CLI::Option*, std::size_t> seen;  // a word that repeats stands once for each of its results
+  for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
+  refuse_missing_words();
+  if (has("--json") && has("--markdown"))
+    throw InputError("--json and --markdown exclude each other; give one of them");
+  if (has("--json") && has("--exact")) throw InputError("--json is always exact; leave --exact out");
+}
+
+void Arguments::refuse_missing_words() const {
+  for (std::size_t i = words_.size(); i < command_.words.size(); ++i)
+    if (command_.words[i].required)
+      throw InputError(fmt::format("'{}' needs {} ({}); '{} --help' shows an example", invocation(command_),
+                                   command_.words[i].name, command_.words[i].help, invocation(command_)));
+}
+
+void Arguments::refuse_extras(const std::vector<std::string>& extras) const {
+  for (const std::string& extra : extras) {
+    if (extra == "--") continue;
+    if (extra.starts_with('-') && extras.front() != "--") refuse_unknown(extra.substr(0, extra.find('=')));
+    throw InputError(fmt::format("{} is one argument too many for '{}'; its help shows what it takes", in_quotes(extra),
+                                 invocation(command_)));
+  }
+}
+
+void Arguments::add(const std::string& name, const std::string& text) {
+  const Option* o = option_of(command_, name);
+  if (o == nullptr) return words_.push_back(text);
+  if (has(name)) throw InputError(fmt::format("{} is given twice; give it once", name));
+  if (o->value.empty() && text != "true")  // CLI11's text for a flag without a value
+    throw InputError(fmt::format("{} takes no value; leave out what follows it", name));
+  given_.push_back({o, o->field.read == nullptr && !o->value.empty() ? chosen(*o, text) : text});
+}
+
+void Arguments::refuse_unknown(std::string_view flag) const {
+  const std::string doubled = "-" + std::string(flag);
+  if (option_of(command_, doubled) != nullptr)
+    throw InputError(fmt::format("unknown option {}; it is written {}", flag, doubled));
+  if (const Option* o = find_option(flag)) throw InputError(elsewhere(command_, *o, all_));
+  std::vector<std::string> known;
+  for (const Option* o : options_of(command_)) known.emplace_back(o->flag);
+  const std::vector<std::string> near = nearest(flag, known, 1);
+  throw InputError(fmt::format("unknown option {} for '{}'{} ({})", in_quotes(flag), invocation(command_),
+                               near.empty() ? "" : ", did you mean " + near[0] + "?", help_hint(command_)));
+}
+
+std::string Arguments::word(std::string_view name) const {
+  const std::vector<std::string> found = words_from(name);
+  return found.empty() ? "" : found[0];
+}
+
+std::vector<std::string> Arguments::words_from(std::string_view name) const {
+  for (std::size_t i = 0; i < words_.size() && i < command_.words.size(); ++i)
+    if (command_.words[i].name == name) return {words_.begin() + static_cast<std::ptrdiff_t>(i), words_.end()};
+  return {};
+}
+
+bool Arguments::has(std::string_view flag) const {
+  return std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.option->flag == flag; });
+}
+
+std::string Arguments::text(std::string_view flag, std::string_view otherwise) const {
+  assert(option_of(command_, flag) != nullptr);
+  for (const Given& g : given_)
+    if (g.option->flag == flag) return g.text;
+  return std::string(otherwise);
+}
+
+Arguments Arguments::with(std::string_view flag, const std::string& text) const {
+  Arguments other = *this;
+  for (Given& g : other.given_)
+    if (g.option->flag == flag) g.text = text;
+  return other;
+}
+
+Arguments Arguments::with_plan_of(const Arguments& others) const {
+  Arguments all = *this;
+  for (const Given& g : others.given_)
+    if (g.option->field.read != nullptr && !has(g.option->flag)) all.given_.push_back(g);
+  return all;
+}
+
+const Option* Arguments::first_of_plan(std::string_view besides) const {
+  for (const Given& g : given_)
+    if (g.option->field.read != nullptr && g.option->parts != part::halves && g.option->flag != besides)
+      return g.option;
+  return nullptr;
+}
+
+void Arguments::apply(Request& r) const { apply(r, command_.parts); }
+
+void Arguments::apply(Request& r, Parts parts) const {
+  r.parts = parts;
+  const bool lists_defaults = json_ && !r.searches_layouts;
+  read_options(r, lists_defaults ? chosen_inputs(r) : std::vector<bool>(given_.size(), true));
+  settle(r);
+  refuse_ignored(r);
+}
+
+void Arguments::read_options(Request& r, const std::vector<bool>& chosen) const {
+  for (std::size_t i = 0; i < given_.size(); ++i)
+    if (chosen[i] && given_[i].option->field.read != nullptr) read_option(r, given_[i]);
+}
+
+/// The inputs without those that the others have for a consequence: answers list every value in effect, and a request
+/// made of one chooses no more than the request that was answered. All of them where they contradict each other.
+std::vector<bool> Arguments::chosen_inputs(const Request& start) const {
+  std::vector<bool> chosen(given_.size());
+  const auto settled = [&]() -> std::optional<Request> {
+    try {
+      Request r = start;
+      read_options(r, chosen);
+      settle(r);
+      return r;
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  };
+  const auto tells = [](const Given& g) {
+    return g.option->field.effective != nullptr && g.option->flag != "--hardware";
+  };
+  const auto differs = [&](const Request& r, std::size_t i) {
+    return !chosen[i] && given_[i].option->field.effective(r) != given_[i].said;
+  };
+  for (std::size_t i = 0; i < given_.size(); ++i) chosen[i] = !tells(given_[i]);
+  std::optional<Request> now = settled();
+  for (std::size_t i = 0; now && i < given_.size(); ++i) {
+    if (!differs(*now, i)) continue;
+    chosen[i] = true;
+    std::optional<Request> with = settled();
+    chosen[i] = with.has_value();
+    if (!with) continue;  // it may need a later one
+    now = std::move(with);
+    i = static_cast<std::size_t>(-1);
+  }
+  for (std::size_t i = 0; i < given_.size(); ++i)
+    if (!now || differs(*now, i)) return std::vector<bool>(given_.size(), true);
+  const json::Value inputs = inputs_json(*now);
+  for (std::size_t i = given_.size(); i-- > 0;) {
+    if (!chosen[i] || !tells(given_[i]) || given_[i].option->field.effective(*now).is_null()) continue;
+    chosen[i] = false;
+    const std::optional<Request> without = settled();
+    chosen[i] = !without || inputs_json(*without) != inputs;
+  }
+  return chosen;
+}
+
+void Arguments::read_option(Request& r, const Given& g) const {
+  if (hardware_ && g.option->flag == "--hardware") {
+    r.hardware = *hardware_;
+    r.given.emplace_back(g.option->flag);
+  } else if (g.said.is_object()) {
+    give(r, *g.option, *input_text(*g.option, present_components(g.said, r.model.arch), "\"inputs\""));
+  } else {
+    give(r, *g.option, g.text);
+  }
+}
+
+// ---- JSON
+
+namespace {
+
+std::string key_of(const Word& w) { return w.key.empty() ? lower(w.name) : std::string(w.key); }
+
+/// "bandwidth", and with its unit "bandwidth_bytes_per_s".
+bool names(std::string_view key, const Option& o) {
+  const std::string own = o.key();
+  return key == own || (o.field.read == nullptr && key.starts_with(own + "_"));
+}
+
+/// A preset's name, where no file may be read.
+void require_preset(std::span<const Builtin> presets, const std::string& name, const char* what) {
+  if (find_meant(presets, name)) return;
+  const std::vector<std::string> near = nearest(name, builtin_names(presets), 1);
+  throw InputError(fmt::format("\"{}\": no preset is called {}{}; give a preset or an object", what, in_quotes(name),
+                               near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
+}
+
+bool several(std::string_view hardware) { return hardware == "any" || hardware.find(',') != std::string_view::npos; }
+
+}  // namespace
+
+Arguments::Arguments(const Command& command, const json::Value& request, Files files)
+    : command_(command), json_(true), files_(files) {
+  static const json::Value none = json::Value::object();
+  if (const auto m = request.find("model"); m != request.end()) read_model(*m);
+  if (const auto h = request.find("hardware"); h != request.end()) read_hardware(*h);
+  const auto inputs = request.find("inputs");
+  const json::Value& given = inputs == request.end() ? none : *inputs;
+  if (!given.is_object()) throw InputError("\"inputs\": expected an object of options");
+  for (const auto& [key, value] : given.items()) add_input(key, value);
+  const std::vector<const Option*> order = options_of(command);
+  const auto at = [&](const Given& g) { return std::find(order.begin(), order.end(), g.option); };
+  std::stable_sort(given_.begin(), given_.end(), [&](const Given& a, const Given& b) { return at(a) < at(b); });
+  while (!words_.empty() && words_.back().empty()) words_.pop_back();
+  refuse_missing_words();
+}
+
+void Arguments::add_input(const std::string& key, const json::Value& value) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < command_.words.size(); ++i) {
+    const Word& w = command_.words[i];
+    known.push_back(key_of(w));
+    if (key != known.back() && key != lower(w.name)) continue;
+    if (words_.size() <= i) words_.resize(i + 1);
+    if (!value.is_string()) throw InputError(fmt::format("\"inputs\", {}: expected a text", in_quotes(key)));
+    words_[i] = value.get<std::string>();
+    return;
+  }
+  for (const Option* o : options_of(command_)) {
+    known.push_back(o->key());
+    if (!names(key, *o)) continue;
+    const auto text = input_text(*o, value, "\"inputs\"");
+    if (!text) return;
+    refuse_file(*o, *text);
+    given_.push_back({o, o->field.read == nullptr && !o->value.empty() ? chosen(*o, *text) : *text, value});
+    return;
+  }
+  const std::vector<std::string> near = nearest(key, known, 1);
+  throw InputError(fmt::format("\"inputs\": {} is no input of {}{}", in_quotes(key), in_quotes(command_.name),
+                               near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
+}
+
+void Arguments::refuse_file(const Option& o, const std::string& text) const {
+  if (files_ == Files::read) return;
+  if (o.value.find("FILE") != std::string_view::npos || o.value.find("DIR") != std::string_view::npos)
+    throw InputError(fmt::format("{} takes a file, which no request names; leave it out", o.flag));
+  if (o.flag == "--software" && text != "none") require_preset(builtin_software(), text, "software");
+}
+
+void Arguments::read_model(const json::Value& value) {
+  const auto at = std::find_if(command_.words.begin(), command_.words.end(),
+                               [](const Word& w) { return w.name == "MODEL" || w.name == "CONFIG"; });
+  if (at == command_.words.end()) throw InputError(fmt::format("{} takes no \"model\"", in_quotes(command_.name)));
+  const auto place = static_cast<std::size_t>(at - command_.words.begin());
+  words_.resize(std::max(words_.size(), place + 1));
+  if (value.is_string()) {
+    words_[place] = value.get<std::string>();
+    if (files_ == Files::refused) require_preset(builtin_models(), words_[place], "model");
+    return;
+  }
+  if (!value.is_object()) throw InputError("\"model\": expected a preset's name or an object");
+  model_ = is_model_file(value) ? read_model_file(value, "\"model\"") : import_config(value, "\"model\"");
+  words_[place] = model_->name.empty() ? "unnamed" : model_->name;
+}
+
+void Arguments::read_hardware(const json::Value& value) {
+  const Option* o = option_of(command_, "--hardware");
+  if (o == nullptr) throw InputError(fmt::format("{} takes no \"hardware\"", in_quotes(command_.name)));
+  if (!value.is_string() && !value.is_object()) throw InputError("\"hardware\": expected a preset's name or an object");
+  if (value.is_object()) hardware_ = read_hardware_file(value, "\"hardware\"");
+  const std::string name = hardware_ ? hardware_->name : value.get<std::string>();
+  if (!hardware_ && files_ == Files::refused && !several(name)) require_preset(builtin_hardware(), name, "hardware");
+  given_.push_back({o, name, value});
+}
+
+ModelCard Arguments::model() const { return model_ ? *model_ : load_model(word("MODEL")); }
+
+ModelCard Arguments::config() const { return model_ ? *model_ : load_model(word("CONFIG")); }
+
+HardwareCard Arguments::hardware() const { return hardware_ ? *hardware_ : load_hardware(text("--hardware")); }
+
+std::pair<std::string, std::string> Arguments::log() const {
+  const std::string path = word("LOG");
+  if (json_) return {path, "\"log\""};
+  return {json::file_text(path, "a log"), path == json::standard_input ? "standard input" : path};
+}
+
+}  // namespace llmcalc

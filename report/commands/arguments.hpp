@@ -1,0 +1,95 @@
+#pragma once
+/// The arguments of one command, as typed or as JSON, with every mistake answered in one sentence.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ask/request/options.hpp"
+#include "ask/request/request.hpp"
+#include "report/commands/command.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+
+using Args = std::span<const std::string>;
+
+/// Whether names in a request may be paths of files.
+enum class Files : std::uint8_t { refused, read };
+
+class Arguments {
+ public:
+  /// As typed. `all`: the commands that a sentence about an option of another command names.
+  Arguments(const Command& command, Args args, std::span<const Command> all = answered_commands());
+  /// A request in JSON: "model", "hardware", and words and options by their keys under "inputs".
+  Arguments(const Command& command, const json::Value& request, Files files);
+
+  const Command& command() const { return command_; }
+  /// The arguments as typed, without the command.
+  std::span<const std::string> typed() const { return typed_; }
+  /// The word of that name; empty: not given.
+  std::string word(std::string_view name) const;
+  /// The word of that name and all behind it.
+  std::vector<std::string> words_from(std::string_view name) const;
+  bool has(std::string_view flag) const;
+  /// Whether the answer is asked for in JSON.
+  bool in_json() const { return json_ || has("--json"); }
+  /// Whether a quantity may be a number without its unit: in JSON in base units.
+  Bare bare() const { return json_ ? Bare::allowed : Bare::refused; }
+  /// Whether names may be paths of files.
+  bool reads_files() const { return files_ == Files::read; }
+  /// The value of an option, or `otherwise`.
+  std::string text(std::string_view flag, std::string_view otherwise = "") const;
+  /// The model of the word MODEL.
+  ModelCard model() const;
+  /// The model of the word CONFIG.
+  ModelCard config() const;
+  /// The device of --hardware.
+  HardwareCard hardware() const;
+  /// The text of the word LOG, and its name in sentences: the content of a file as typed, the text itself in JSON.
+  std::pair<std::string, std::string> log() const;
+  /// The same arguments with another value of an option that was given.
+  Arguments with(std::string_view flag, const std::string& text) const;
+  /// These arguments, and options of a plan that `others` have besides.
+  Arguments with_plan_of(const Arguments& others) const;
+  /// The first option on the command line that describes a plan, `besides` apart; null if there is none.
+  const Option* first_of_plan(std::string_view besides = "") const;
+
+  /// Reads the plan options given into a request whose model is known, settles the rest, and refuses options that
+  /// change nothing in the answer.
+  void apply(Request& r) const;
+  /// apply() for an answer that consists of `parts`, some of the command's.
+  void apply(Request& r, Parts parts) const;
+
+ private:
+  struct Given {
+    const Option* option;
+    std::string text;
+    json::Value said{};  ///< in JSON
+  };
+  void refuse_extras(const std::vector<std::string>& extras) const;
+  void refuse_missing_words() const;
+  void add(const std::string& name, const std::string& text);
+  void add_input(const std::string& key, const json::Value& value);
+  void read_model(const json::Value& value);
+  void read_hardware(const json::Value& value);
+  void refuse_file(const Option& o, const std::string& text) const;
+  [[noreturn]] void refuse_unknown(std::string_view flag) const;
+  void read_options(Request& r, const std::vector<bool>& chosen) const;
+  void read_option(Request& r, const Given& g) const;
+  std::vector<bool> chosen_inputs(const Request& start) const;
+
+  const Command& command_;
+  std::span<const Command> all_;
+  std::vector<std::string> typed_;
+  std::vector<std::string> words_;
+  std::vector<Given> given_;
+  bool json_ = false;
+  Files files_ = Files::read;
+  std::optional<ModelCard> model_;
+  std::optional<HardwareCard> hardware_;
+};
+
+}  // namespace llmcalc

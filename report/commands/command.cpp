@@ -1,0 +1,46 @@
+#include "report/commands/command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/commands/questions.hpp"
+#include "report/render/render.hpp"
+
+namespace llmcalc {
+
+json::Value json_of(const Output& output) {
+  if (const auto* report = std::get_if<Report>(&output.content)) return report_json(*report);
+  const auto* page = std::get_if<Page>(&output.content);
+  return page == nullptr ? json::Value() : page->json;
+}
+
+std::string invocation(const Command& c) {
+  return c.name.empty() ? std::string(c.program) : fmt::format("{} {}", c.program, c.name);
+}
+
+std::vector<const Option*> options_of(const Command& command) {
+  std::vector<const Option*> all;
+  for (const Option& o : command.own) all.push_back(&o);
+  for (const Option& o : options())
+    if ((o.parts & command.parts) != 0) all.push_back(&o);
+  return all;
+}
+
+std::span<const Command> answered_commands() {
+  static const std::vector<Command> all = [] {
+    std::vector<Command> commands = question_commands();
+    commands.insert(commands.end(), {plan_command, serve_command, fit_command, explain_command, diagnose_command,
+                                     scaling_command, collective_command, list_command, show_command, import_command});
+    return commands;
+  }();
+  return all;
+}
+
+const Command* answered_command(std::string_view name) {
+  const auto all = answered_commands();
+  const auto c = std::find_if(all.begin(), all.end(), [&](const Command& o) { return o.name == name; });
+  return c == all.end() ? nullptr : &*c;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,20 @@
+#pragma once
+/// The commands that ask a question about a model under a plan: params, memory, flops, train, infer, report.
+
+#include "report/commands/arguments.hpp"
+#include "report/question.hpp"
+
+namespace llmcalc {
+
+std::vector<Command> question_commands();
+
+/// Reads and checks the request of a question. Throws InputError.
+Request request(const Question& question, const Arguments& arguments);
+
+/// Whether all memory of a report fits.
+bool fits(const Report& report);
+
+/// The words of an option that holds options of its own.
+std::vector<std::string> words_of(const std::string& text);
+
+}  // namespace llmcalc

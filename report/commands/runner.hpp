@@ -1,0 +1,30 @@
+#pragma once
+/// How a command spreads work, shows progress and is stopped. Results do not depend on it.
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace llmcalc {
+
+/// Serial, silent and never stopped.
+class Runner {
+ public:
+  Runner() = default;
+  virtual ~Runner() = default;
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// Shares that run at once.
+  virtual std::size_t width() const { return 1; }
+  /// Calls work(i) for every i below n, in any order, possibly at once. Rethrows the first exception.
+  virtual void each(std::size_t n, const std::function<void(std::size_t)>& work) {
+    for (std::size_t i = 0; i < n; ++i) work(i);
+  }
+  /// Whether to end early with the results so far.
+  virtual bool stopped() const { return false; }
+  /// Replaces the line of progress; thread-safe.
+  virtual void show(const std::string& line) { static_cast<void>(line); }
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,119 @@
+// ask(): a request in JSON to the answer of the command line.
+
+#include "report/ask.hpp"
+
+#include "report/render/render.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+json::Value request(const std::string& text) { return json::parse(text, "request"); }
+
+std::string refused(const std::string& text) {
+  const json::Value answer = ask(request(text));
+  REQUIRE(answer.contains("error"));
+  CHECK(answer["error"]["exit_code"] == 2);
+  return answer["error"]["message"];
+}
+
+/// The answer as it is printed.
+json::Value printed(const json::Value& asked) { return json::parse(dump(ask(asked)), "the answer"); }
+
+/// The request that an answer holds.
+json::Value request_of(const json::Value& answer) {
+  json::Value again{{"command", answer["command"]}, {"inputs", answer.value("inputs", json::Value::object())}};
+  for (const char* part : {"model", "hardware"})
+    if (answer.contains(part)) again[part] = answer[part]["name"];
+  return again;
+}
+
+}  // namespace
+
+TEST_CASE("a request has the answer of the command line", "[ask]") {
+  const std::pair<const char*, const char*> same[] = {
+      {R"({"command": "params", "model": "gpt2"})", "params gpt2"},
+      {R"({"command": "memory", "model": "gpt2", "inputs": {"train": true, "seq": 512}})",
+       "memory gpt2 --train --seq 512"},
+      {R"({"command": "train", "model": "llama-3.1-8b", "hardware": "h100", "inputs": {"gpus": 64, "tp": 8, "sp": true,
+          "tokens": "1T"}})",
+       "train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T"},
+      {R"({"command": "infer", "model": "mixtral-8x7b", "hardware": "h200", "inputs": {"batch": 8,
+          "weight_precision": {"all": "bf16", "experts": "fp8"}}})",
+       "infer mixtral-8x7b --hardware h200 --batch 8 --weight-precision bf16,experts=fp8"},
+      {R"({"command": "serve", "model": "llama-3.1-8b", "hardware": "h100", "inputs": {"rate": 2,
+          "num_requests": 100}})",
+       "serve llama-3.1-8b --hardware h100 --rate 2 --num-requests 100"},
+      {R"({"command": "fit", "model": "llama-3.1-8b", "hardware": "rtx-4090"})",
+       "fit llama-3.1-8b --hardware rtx-4090"},
+      {R"({"command": "plan train", "model": "gpt2", "hardware": "h100", "inputs": {"gpus": 8}})",
+       "plan train gpt2 --hardware h100 --gpus 8"},
+      {R"({"command": "explain", "model": "gpt2", "hardware": "h100", "inputs": {"quantity": "step.time_s"}})",
+       "explain step.time_s gpt2 --hardware h100"},
+      {R"({"command": "explain"})", "explain"},
+      {R"({"command": "scaling", "inputs": {"compute": 5.76e23}})", "scaling --compute 5.76e23"},
+      {R"({"command": "collective", "hardware": "h100", "inputs": {"operation": "all-reduce", "bytes": 1073741824,
+          "ranks": 8}})",
+       "collective all-reduce --bytes 1GiB --ranks 8 --hardware h100"},
+      {R"({"command": "list", "inputs": {"kind": "dtypes"}})", "list dtypes"},
+      {R"({"command": "compare", "sides": [{"command": "params", "model": "gpt2"},
+          {"command": "params", "model": "llama-3.1-8b"}]})",
+       ""}};
+  for (const auto& [json, typed] : same) {
+    CAPTURE(json);
+    const json::Value answer = printed(request(json));
+    CHECK_FALSE(answer.contains("error"));
+    if (*typed != 0) CHECK(answer == test::ask(typed));
+  }
+}
+
+TEST_CASE("an answer's own request reproduces it", "[ask]") {
+  for (const char* typed :
+       {"params deepseek-v3", "memory llama-3.1-70b --train --tp 8 --recompute full --hardware h100",
+        "flops gemma-3-27b --tokens 1T", "train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --pp 8 --tokens 300B",
+        "train llama-3.1-8b --hardware h100 --gpus 8 --fsdp",
+        "train deepseek-v3 --hardware h200 --gpus 512 --ep 8 --pp 4",
+        "infer llama-3.1-8b --hardware h100 --precision fp8", "infer gpt-oss-120b --hardware h100 --tp 2",
+        "report falcon-40b --hardware a100 --tp 4", "scaling --params 70B --fit besiroglu",
+        "collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s"}) {
+    CAPTURE(typed);
+    const json::Value answer = test::ask(typed);
+    CHECK(printed(request_of(answer)) == answer);
+  }
+}
+
+TEST_CASE("models and devices may be objects", "[ask]") {
+  const json::Value model = ask(request(R"({"command": "show", "inputs": {"name": "gpt2"}})"));
+  const json::Value device = ask(request(R"({"command": "show", "inputs": {"name": "h100"}})"));
+  const json::Value answer =
+      ask({{"command", "train"}, {"model", model}, {"hardware", device}, {"inputs", {{"gpus", 8}}}});
+  CHECK(answer["step"] == test::ask("train gpt2 --hardware h100 --gpus 8")["step"]);
+  const json::Value config = request(R"({"command": "import", "model": {"model_type": "llama", "hidden_size": 64,
+    "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 16,
+    "max_position_embeddings": 64}})");
+  CHECK(ask(config)["hidden"] == 64);
+}
+
+TEST_CASE("a mistake in a request is one sentence with its key", "[ask]") {
+  CHECK(refused("[]").starts_with("a request is an object"));
+  CHECK(refused(R"({"model": "gpt2"})") == "\"command\" is missing; give one, as \"train\"");
+  CHECK(refused(R"({"command": "trian", "model": "gpt2"})") ==
+        "\"command\": no command is called \"trian\", did you mean \"train\"?");
+  CHECK(refused(R"({"command": "params", "modle": "gpt2"})") ==
+        "\"modle\" is no key of a request, did you mean \"model\"?");
+  CHECK(refused(R"({"command": "params", "model": "/etc/passwd"})").starts_with("\"model\": no preset is called"));
+  CHECK(refused(R"({"command": "params", "model": "gpt2", "inputs": {"sequence": 5}})")
+            .starts_with("\"inputs\": \"sequence\" is no input of \"params\""));
+  CHECK(refused(R"({"command": "train", "model": "gpt2"})").find("needs --hardware") != std::string::npos);
+  CHECK(refused(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"trace": "t.json"}})") ==
+        "--trace takes a file, which no request names; leave it out");
+  CHECK(refused(R"({"command": "serve", "model": "gpt2", "hardware": "h100", "inputs": {"requests": "log.jsonl"}})")
+            .starts_with("--requests takes a file"));
+  const json::Value answer =
+      ask(request(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"tp": 5}})"));
+  CHECK(answer["error"]["key"] == "tp");
+  CHECK(refused(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"cp_method": "ulysses"}})")
+            .starts_with("--cp-method changes nothing without --cp"));
+}
