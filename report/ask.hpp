@@ -7,8 +7,8 @@
 /// "command" may be two words ("plan train"). Keys under "inputs" are those of the option table, and positional words:
 /// explain "quantity", collective "operation", list "kind", show "name", diagnose "log" (the text of it). compare takes
 /// "sides": [request, ...]. Quantities are numbers in base units or text as typed; unknown keys are refused. "command",
-/// the names of model and hardware, and "inputs" of an answer are a request that reproduces it; remedies name --gpus where
-/// the answered request had --dp.
+/// the names of model and hardware, and "inputs" of an answer are a request that reproduces it; remedies name --gpus
+/// where the answered request had --dp.
 
 #include "report/commands/runner.hpp"
 #include "text/json.hpp"

@@ -65,14 +65,14 @@ std::optional<std::string> input_text(const Option& o, const json::Value& v, con
   return v.is_array() ? list_text(v) : value_text(o, v, where);
 }
 
-json::Value present_components(json::Value formats, const Arch& arch) {
-  if (!formats.is_object()) return formats;
+json::Value present_components(json::Value stated, const Arch& arch) {
+  if (!stated.is_object()) return stated;
   const ComponentBytes numbers = component_numbers(arch);
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto component = static_cast<Component>(i);
-    if (numbers[component] == Bytes()) formats.erase(std::string(component_name(component)));
+    if (numbers[component] == Bytes()) stated.erase(std::string(component_name(component)));
   }
-  return formats.size() == 1 && formats.contains("all") ? json::Value(formats["all"]) : formats;
+  return stated.size() == 1 && stated.contains("all") ? json::Value(stated["all"]) : stated;
 }
 
 void read_inputs(Request& r, const json::Value& inputs, const std::string& where) {

@@ -66,7 +66,8 @@ TEST_CASE("a plan has the estimate of the command that it says to type", "[estim
   CHECK(plan["estimate"] == typed["estimate"]);
   CHECK(plan["estimate"]["class"] == "assumed input");
   CHECK(notes_say(plan, "of mi350x's kind"));
-  const json::Value served = test::ask("plan serve llama-3.1-8b --hardware h100 --rate 2 --slo-ttft 500ms --slo-tpot 30ms");
+  const json::Value served =
+      test::ask("plan serve llama-3.1-8b --hardware h100 --rate 2 --slo-ttft 500ms --slo-tpot 30ms");
   CHECK(served["inference_estimate"]["software"] == "vllm");
   CHECK(served["inference_estimate"].contains("tpot_families"));
   const std::string text =

@@ -3,9 +3,9 @@
 #include <calc/parameters.hpp>
 #include <iostream>
 #include <presets/load.hpp>
-#include <report/question.hpp>
-#include <report/report.hpp>
+#include <report/ask.hpp>
 #include <string>
+#include <text/json.hpp>
 
 namespace {
 
@@ -16,15 +16,12 @@ void expect(const std::string& what, llmcalc::Count found, llmcalc::Count publis
   failed = failed || found != published;
 }
 
-llmcalc::json::Value step_on(const std::string& hardware, const llmcalc::ModelCard& model) {
-  llmcalc::Request r;
-  r.model = model;
-  r.hardware = llmcalc::load_hardware(hardware);
-  r.parts = llmcalc::report_question.parts;
-  llmcalc::settle(r);
-  llmcalc::check(r);
-  const llmcalc::Report report = llmcalc::answer(llmcalc::report_question, r);
-  return llmcalc::json::parse(llmcalc::render(report, {.style = llmcalc::Style::json}), "the report");
+llmcalc::json::Value file(const std::string& path) {
+  return llmcalc::json::parse(llmcalc::json::file_text(path), path);
+}
+
+llmcalc::json::Value report_on(const std::string& hardware, const std::string& model) {
+  return llmcalc::ask({{"command", "report"}, {"model", file(model)}, {"hardware", file(hardware)}});
 }
 
 }  // namespace
@@ -38,7 +35,7 @@ int main(int, char** arguments) {
   const llmcalc::ModelCard imported = llmcalc::load_model(folder + "/config.json");
   expect("parameters of a config.json", llmcalc::parameters(imported.arch).total, 8030261248);
 
-  const llmcalc::json::Value report = step_on(folder + "/../adding/x100-pcie-48gb.json", imported);
+  const llmcalc::json::Value report = report_on(folder + "/../adding/x100-pcie-48gb.json", folder + "/config.json");
   expect("parameters in a report", report["parameters"]["total"].get<llmcalc::Count>(), 8030261248);
   expect("bytes of the device in it", report["memory"]["capacity_bytes"].get<llmcalc::Count>(), 51539607552);  // 48 GiB
   return failed ? 1 : 0;
