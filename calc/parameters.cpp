@@ -17,7 +17,7 @@ struct Sum {
 };
 
 /// `modules`: of the model's modules rather than of the model.
-Parameters counted(const Arch& arch, bool modules) {
+Parameters parameters_by_part(const Arch& arch, bool modules) {
   Sum sum;
   Count one = 0;  // expert of every layer
   const Step step{.training = true, .mtp = modules ? arch.mtp.modules : 0};
@@ -52,9 +52,9 @@ Parameters counted(const Arch& arch, bool modules) {
 
 }  // namespace
 
-Parameters parameters(const Arch& arch) { return counted(arch, false); }
+Parameters parameters(const Arch& arch) { return parameters_by_part(arch, false); }
 
-Parameters mtp_parameters(const Arch& arch) { return counted(arch, true); }
+Parameters mtp_parameters(const Arch& arch) { return parameters_by_part(arch, true); }
 
 Count cache_elements_per_token(const Arch& arch, Count modules) {
   Count n = 0;

@@ -96,6 +96,10 @@ std::string interval_text(double low, double high, Unit unit) {
   return fmt::format("{} to {}", unit_of_a == unit_of_b ? a.substr(0, a.find(' ')) : a, b);
 }
 
+std::string bytes_interval_text(Bytes low, Bytes high) {
+  return interval_text(real(low.value), real(high.value), Unit::bytes);
+}
+
 std::string interval_text(const EstimateInterval& interval, double time, Unit unit) {
   return interval_text(time / interval.faster(), time * interval.factor, unit);
 }

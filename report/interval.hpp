@@ -20,6 +20,7 @@ void note_wider_inference(const Request& r, Report& report);
 
 /// "4.9 to 7.6 s"
 std::string interval_text(double low, double high, Unit unit);
+std::string bytes_interval_text(Bytes low, Bytes high);
 /// The ends of the interval around an estimated time, or around what is as many times as much.
 std::string interval_text(const EstimateInterval& interval, double time, Unit unit);
 

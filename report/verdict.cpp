@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 #include <utility>
 
@@ -95,11 +94,11 @@ std::string spent_text(std::vector<SpentPart> parts, Seconds all) {
   return text;
 }
 
-std::string step_spent_text(const StepTime& t) {
+std::string step_spent_text(const StepFigures& f, Seconds step) {
   std::vector<SpentPart> parts;
-  for (std::size_t i = 0; i < part_count; ++i)
-    if (t.parts[i].value > 0) parts.push_back({part_names[i], part_label(static_cast<Part>(i)), t.parts[i]});
-  return spent_text(std::move(parts), t.total());
+  for (const PartTime& p : f.parts)
+    if (p.time.value > 0) parts.push_back({part_names[static_cast<std::size_t>(p.part)], part_label(p.part), p.time});
+  return spent_text(std::move(parts), step);
 }
 
 /// The three changes that help most: "a tenth more matmul peak -4.4 %, link -2.6 %".
@@ -116,20 +115,16 @@ std::string helps_text(std::vector<TimeChange> all) {
 }
 
 /// "compute, 93.1 % of the step"
-std::string bound_text(const StepTime& t) {
-  const Time all = limits(t);
-  const std::array parts{all.compute, all.memory, all.communication, all.latency};
-  const auto by = static_cast<std::size_t>(bound(all));
-  return fmt::format("{}, {:.1f} % of the step", bound_names[by], 100 * (parts[by] / t.total()));
+std::string bound_text(const LimitTime& bound, Seconds step) {
+  return fmt::format("{}, {:.1f} % of the step", bound.name, 100 * (bound.time / step));
 }
 
 std::string step_text(const TrainingAnswer& a) {
-  const TrainEstimate& e = a.estimate();
-  const Request& r = a.request();
-  const double mfu = model_utilization(e, e.estimate, r.plan, r.layout, r.hardware->cluster.device);
-  return fmt::format("{} per step{}, {} MFU, {}", seconds_text(e.estimate.total()),
-                     ends_text(a.interval(), e.estimate.total()), human_text(Quantity(mfu), Unit::ratio),
-                     human_text(Quantity(tokens_per_second(e, e.estimate)), Unit::tokens_per_second));
+  const Seconds step = a.estimate().estimate.total();
+  const StepFigures& f = a.step();
+  return fmt::format("{} per step{}, {} MFU, {}", seconds_text(step), ends_text(a.interval(), step),
+                     human_text(Quantity(f.mfu), Unit::ratio),
+                     human_text(Quantity(f.tokens_per_s), Unit::tokens_per_second));
 }
 
 std::string bound_name(const PassEstimate& p) {
@@ -158,40 +153,39 @@ void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view 
   report.verdict.push_back(memory_finding(a.request(), a.memory(), a.memory().host, fits, training_parts, about));
   const auto& p = a.process();
   if (!p) return;
-  report.verdict.push_back(
-      {labelled(about, "process"),
-       fmt::format("needs about {} per GPU ({}) under {}", bytes_text(needed(p->fullest())),
-                   interval_text(std::floor(p->needed_low()), std::floor(p->needed_high()), Unit::bytes), p->software),
-       !a.process_fits()});
+  report.verdict.push_back({labelled(about, "process"),
+                            fmt::format("needs about {} per GPU ({}) under {}", bytes_text(p->needed()),
+                                        bytes_interval_text(p->low(), p->high()), p->software),
+                            !a.process_fits()});
 }
 
 void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about) {
-  const TrainEstimate& e = a.estimate();
-  const auto add = [&](std::string_view label, std::string text) {
+  const Seconds step = a.estimate().estimate.total();
+  const auto say = [&](std::string_view label, std::string text) {
     report.verdict.push_back({labelled(about, label), std::move(text)});
   };
   add_training_fit(a, report, about);
-  add(time_label(e.estimated), step_text(a));
-  add("bound by", bound_text(e.estimate));
-  if (a.request().software) add("spent on", step_spent_text(e.estimate));
-  if (!a.sensitivity().empty()) add("helps", helps_text(a.sensitivity()));
-  if (a.fits() && a.run().whole) add("run", run_text(*a.run().whole));
+  say(time_label(a.estimate().estimated), step_text(a));
+  say("bound by", bound_text(a.step().bound, step));
+  if (a.request().software) say("spent on", step_spent_text(a.step(), step));
+  if (!a.sensitivity().empty()) say("helps", helps_text(a.sensitivity()));
+  if (a.fits() && a.run().whole) say("run", run_text(*a.run().whole));
 }
 
 void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about) {
   const InferEstimate& e = a.estimate();
-  const auto add = [&](std::string_view label, std::string text) {
+  const auto say = [&](std::string_view label, std::string text) {
     report.verdict.push_back({labelled(about, label), std::move(text)});
   };
   report.verdict.push_back(fit_finding(a, about));
-  add(time_label(e.estimated), generation_text(a));
+  say(time_label(e.estimated), generation_text(a));
   const std::string prefill = bound_name(e.prefill), decode = bound_name(e.middle);
-  add("bound by", prefill == decode ? prefill + " in prefill and decode"
+  say("bound by", prefill == decode ? prefill + " in prefill and decode"
                                     : fmt::format("{} in prefill, {} in decode", prefill, decode));
   if (a.request().engine)
-    add("spent on", fmt::format("a token: {}; the prompt: {}", spent_text(decode_parts(a), a.decode_spent().total()),
+    say("spent on", fmt::format("a token: {}; the prompt: {}", spent_text(decode_parts(a), a.decode_spent().total()),
                                 spent_text(prefill_parts(a), a.prefill_spent().total())));
-  if (!a.sensitivity().empty()) add("helps", helps_text(a.sensitivity()) + " of a token's time");
+  if (!a.sensitivity().empty()) say("helps", helps_text(a.sensitivity()) + " of a token's time");
 }
 
 }  // namespace llmcalc

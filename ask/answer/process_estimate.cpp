@@ -28,13 +28,13 @@ std::optional<SoftwareCard> process_software(const Request& r) {
 
 }  // namespace
 
-double ProcessEstimate::needed_low() const { return static_cast<double>(needed(fullest()).value) / interval.factor; }
+double ProcessEstimate::needed_low() const { return static_cast<double>(needed().value) / interval.factor; }
 
-double ProcessEstimate::needed_high() const { return static_cast<double>(needed(fullest()).value) * interval.factor; }
+double ProcessEstimate::needed_high() const { return static_cast<double>(needed().value) * interval.factor; }
 
 bool has_process_estimate(const Request& r) { return process_software(r).has_value(); }
 
-bool fits(const ProcessEstimate& p, const Device& device) { return needed(p.fullest()) <= device.memory; }
+bool fits(const ProcessEstimate& p, const Device& device) { return p.needed() <= device.memory; }
 
 std::optional<ProcessEstimate> process_estimate(const Request& r, Bytes tensors) {
   const std::optional<SoftwareCard> software = process_software(r);

@@ -19,6 +19,9 @@ struct ProcessEstimate {
   const ProcessMemory& fullest() const { return llmcalc::fullest(stages); }
   double needed_low() const;  ///< bytes: the ends of the interval of the fullest stage
   double needed_high() const;
+  Bytes low() const { return Bytes(static_cast<Count>(needed_low())); }  ///< the same in whole bytes
+  Bytes high() const { return Bytes(static_cast<Count>(needed_high())); }
+  Bytes needed() const { return llmcalc::needed(fullest()); }  ///< by the fullest stage
 };
 /// Absent without a device, and for a device or software of which it is not known.
 /// `tensors`: bytes of the plan on the fullest stage.

@@ -51,6 +51,17 @@ Request typed(const Request& r, const Remedied& m) {
   return for_training(one);
 }
 
+/// The option that makes the change, "--tp 4", and what has to be said differently with it.
+std::string remedy_option(const Request& r, const Remedied& m) {
+  std::string s = changed_option(m);
+  if (r.gave("--dp") && m.layout.dp != r.layout.dp) s += fmt::format(" --dp {}", m.layout.dp);
+  if (r.gave("--gpus") && devices(m.layout) != devices(r.layout)) s += fmt::format(" --gpus {}", devices(m.layout));
+  const bool batch_follows = !r.gave("--global-batch");
+  if (batch_follows && m.plan.global_batch != mul(m.plan.micro_batch, replicas(m.layout)))
+    s += fmt::format(" --global-batch {}", m.plan.global_batch);
+  return s;
+}
+
 double device_seconds(const TypedRemedy& t) {
   return static_cast<double>(devices(t.request.layout)) * t.change.step.value;
 }
@@ -60,7 +71,7 @@ double device_seconds(const TypedRemedy& t) {
 std::vector<TypedRemedy> typed_remedies(const Request& r) {
   std::vector<TypedRemedy> all;
   for (const Remedied& m : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
-    TypedRemedy t{m, typed(r, m)};
+    TypedRemedy t{m, typed(r, m), remedy_option(r, m), devices(m.layout), devices(m.layout) != devices(r.layout)};
     const Request& one = t.request;
     const TrainEstimate e = train(one.model.arch, one.plan, one.layout, one.hardware->cluster);
     t.change.step = e.estimate.total();
@@ -72,16 +83,6 @@ std::vector<TypedRemedy> typed_remedies(const Request& r) {
                                                   : a.change.peak < b.change.peak;
   });
   return all;
-}
-
-std::string remedy_option(const Request& r, const Remedied& m) {
-  std::string s = changed_option(m);
-  if (r.gave("--dp") && m.layout.dp != r.layout.dp) s += fmt::format(" --dp {}", m.layout.dp);
-  if (r.gave("--gpus") && devices(m.layout) != devices(r.layout)) s += fmt::format(" --gpus {}", devices(m.layout));
-  const bool batch_follows = !r.gave("--global-batch");
-  if (batch_follows && m.plan.global_batch != mul(m.plan.micro_batch, replicas(m.layout)))
-    s += fmt::format(" --global-batch {}", m.plan.global_batch);
-  return s;
 }
 
 }  // namespace llmcalc

@@ -9,6 +9,18 @@ const TrainEstimate& TrainingAnswer::estimate() const {
       [&] { return train(request_.model.arch, request_.plan, request_.layout, request_.hardware->cluster); });
 }
 
+const std::optional<EstimateInterval>& TrainingAnswer::interval() const {
+  return interval_.get([&] { return interval_of(request_, estimate()); });
+}
+
+const StepFigures& TrainingAnswer::step() const {
+  return step_.get([&] { return step_figures(request_, estimate()); });
+}
+
+const std::vector<Utilization>& TrainingAnswer::utilization() const {
+  return utilization_.get([&] { return utilization_by_convention(request_, estimate()); });
+}
+
 const RunEstimate& TrainingAnswer::run() const {
   return run_.get([&] { return run_estimate(request_, estimate(), interval()); });
 }
@@ -39,7 +51,7 @@ namespace {
 /// The request on a device that holds only the tensors for which a process leaves space.
 Request beside_process(Request r, const ProcessEstimate& p) {
   Bytes& memory = r.hardware->cluster.device.memory;
-  memory -= std::min(memory, needed(p.fullest()) - p.tensors);
+  memory -= std::min(memory, p.needed() - p.tensors);
   return r;
 }
 

@@ -13,6 +13,7 @@
 #include "ask/answer/run.hpp"
 #include "ask/answer/sensitivity.hpp"
 #include "ask/answer/stages.hpp"
+#include "ask/answer/step_figures.hpp"
 #include "ask/request/request.hpp"
 #include "calc/train.hpp"
 
@@ -29,13 +30,21 @@ class TrainingAnswer {
   /// Precondition of this and of all times: the request has hardware.
   const TrainEstimate& estimate() const;
   /// Of the step's time; absent without software.
-  std::optional<EstimateInterval> interval() const { return interval_of(request_, estimate()); }
+  const std::optional<EstimateInterval>& interval() const;
+  /// The class that it belongs to, and that class's interval. Precondition: software.
+  EstimateClass estimate_class() const { return class_of(request_); }
+  std::optional<EstimateInterval> class_interval() const { return interval_of(request_); }
+  const StepFigures& step() const;
+  /// MFU by every convention.
+  const std::vector<Utilization>& utilization() const;
   /// The run of --tokens, or at a measured throughput.
   const RunEstimate& run() const;
   std::optional<double> measured_scale() const { return llmcalc::measured_scale(request_, estimate()); }
   const std::vector<TimeChange>& sensitivity() const;
 
   const Stages& stages() const;
+  /// Whether gradients of a step are summed whole before they are reduced.
+  bool accumulates_gradients() const { return llmcalc::accumulates_gradients(request_.layout); }
   /// Memory of the fullest stage.
   const Memory& memory() const { return stages().fullest().memory; }
   /// Whether the device holds the tensors of the fullest stage, and the host what lies there. Precondition: hardware.
@@ -49,6 +58,9 @@ class TrainingAnswer {
  private:
   Request request_;
   Lazy<TrainEstimate> estimate_;
+  Lazy<std::optional<EstimateInterval>> interval_;
+  Lazy<StepFigures> step_;
+  Lazy<std::vector<Utilization>> utilization_;
   Lazy<RunEstimate> run_;
   Lazy<Stages> stages_;
   Lazy<std::optional<ProcessEstimate>> process_;

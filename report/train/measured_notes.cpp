@@ -17,16 +17,17 @@ namespace llmcalc {
 
 void note_measured_scale(const TrainingAnswer& a, Report& report) {
   const Request& r = a.request();
-  const TrainEstimate& e = a.estimate();
   const std::optional<double> scale = a.measured_scale();
   if (!scale) return;
-  const auto rate = [](double tokens_per_s) { return human_text(Quantity(tokens_per_s), Unit::tokens_per_second); };
-  const auto interval = interval_of(r);
+  const auto rate_text = [](double tokens_per_s) {
+    return human_text(Quantity(tokens_per_s), Unit::tokens_per_second);
+  };
+  const auto interval = a.class_interval();
   const bool outside = interval && std::max(*scale, 1 / *scale) > interval->factor;
   report.notes.push_back(fmt::format(
       "the measured {} are {:.3g} times the estimated {}{}; other plans on this machine: multiply their estimated "
       "times by {:.3g}, its square root, since half of what a run is off is its own",
-      rate(*r.run.measured_tokens_per_s), 1 / *scale, rate(tokens_per_second(e, e.estimate)),
+      rate_text(*r.run.measured_tokens_per_s), 1 / *scale, rate_text(a.step().tokens_per_s),
       outside ? ", further off than 9 of 10 measurements are, so check that the plan is the measured one" : "",
       rescale(*scale)));
 }

@@ -16,10 +16,10 @@ std::string tensors_note(const ProcessEstimate& p) {
 }
 
 void add_sums(Section& s, const ProcessEstimate& p) {
-  s.add("needed_bytes", "needed", needed(p.fullest()),
+  s.add("needed_bytes", "needed", p.needed(),
         fmt::format("{} in 9 of 10 cases", interval_text(p.needed_low(), p.needed_high(), Unit::bytes)));
-  s.add("needed_low_bytes", "", Bytes(static_cast<Count>(p.needed_low())));
-  s.add("needed_high_bytes", "", Bytes(static_cast<Count>(p.needed_high())));
+  s.add("needed_low_bytes", "", p.low());
+  s.add("needed_high_bytes", "", p.high());
   if (const auto slack = p.fullest().slack) s.add("slack_bytes", "slack", *slack, "given back when memory is short");
   s.add("total_bytes", "sum", total(p.fullest()), "as nvidia-smi shows it");
 }
@@ -27,7 +27,7 @@ void add_sums(Section& s, const ProcessEstimate& p) {
 }  // namespace
 
 std::string process_text(const ProcessEstimate& p) {
-  return fmt::format("needs about {} ({})", human_text(Quantity(needed(p.fullest()).value), Unit::bytes),
+  return fmt::format("needs about {} ({})", human_text(Quantity(p.needed().value), Unit::bytes),
                      interval_text(p.needed_low(), p.needed_high(), Unit::bytes));
 }
 

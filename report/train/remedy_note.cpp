@@ -8,9 +8,9 @@
 namespace llmcalc {
 namespace {
 
-std::string remedy_text(const Request& r, const Remedied& m) {
-  const std::string gpus = devices(m.layout) == devices(r.layout) ? "" : " on " + counted(devices(m.layout), "GPU");
-  return fmt::format("{} ({}{}, {} per step)", remedy_option(r, m), bytes_text(m.peak), gpus, seconds_text(m.step));
+std::string remedy_text(const TypedRemedy& m) {
+  const std::string gpus = m.changes_gpus ? " on " + counted(m.gpus, "GPU") : "";
+  return fmt::format("{} ({}{}, {} per step)", m.option, bytes_text(m.change.peak), gpus, seconds_text(m.change.step));
 }
 
 }  // namespace
@@ -19,7 +19,7 @@ void note_remedies(const TrainingAnswer& a, Report& report) {
   if (a.fits() && a.process_fits()) return;
   const char* what = a.fits() ? "its process" : "it";
   std::string text;
-  for (const TypedRemedy& t : a.remedies()) text += (text.empty() ? "" : "; ") + remedy_text(a.request(), t.change);
+  for (const TypedRemedy& t : a.remedies()) text += (text.empty() ? "" : "; ") + remedy_text(t);
   report.notes.push_back(text.empty()
                              ? fmt::format("no single change makes {} fit; 'llmcalc plan train' searches for a plan "
                                            "that fits",

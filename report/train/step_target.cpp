@@ -149,7 +149,7 @@ bool lacks_memory(const Attempt& a) { return a.in_time() && !a.fits; }
 std::string fitting_in_time(const Request& r) {
   std::string all;
   for (const TypedRemedy& typed : typed_remedies(r))
-    if (step_attempt(typed.request, "").reaches()) all += (all.empty() ? "" : ", ") + remedy_option(r, typed.change);
+    if (step_attempt(typed.request, "").reaches()) all += (all.empty() ? "" : ", ") + typed.option;
   return all;
 }
 

@@ -61,15 +61,6 @@ Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   return training_memory(r.model.arch, p, r.layout).activations;
 }
 
-/// MFU where only causal pairs count as work.
-double causal_utilization(const Request& r, const TrainEstimate& e) {
-  Plan causal = r.plan;
-  causal.attention_flops = AttentionFlops::causal_exact;
-  TrainEstimate of_causal = e;
-  of_causal.flops = training_flops(r.model.arch, causal);
-  return model_utilization(of_causal, e.estimate, causal, r.layout, r.hardware->cluster.device);
-}
-
 std::string share(Seconds part, Seconds all) { return fmt::format("{:4.1f} %", 100 * (part / all)); }
 
 std::string title_of(const Stages& all, const Stage& fullest) {
@@ -77,60 +68,26 @@ std::string title_of(const Stages& all, const Stage& fullest) {
   return fmt::format("training memory, per GPU of stage {} of {}, the fullest", fullest.rank + 1, all.stages.size());
 }
 
-std::string in_flight_text(const Request& r, const Stage& s) {
+std::string in_flight_text(const Request& r, const Stage& s, bool one_stage) {
   const std::string one = fmt::format("{} x {} tokens", r.plan.micro_batch, r.plan.seq);
-  if (ranks(r.layout, Group::pipeline) == 1) return one;
+  if (one_stage) return one;
   const char* where = r.layout.chunks > 1 ? " over all chunks" : "";
   if (s.for_weights == 0) return fmt::format("{}, {} in flight{}", one, s.in_flight, where);
   return fmt::format("{}, {} in flight{}, {} of them for weight gradients alone", one, s.in_flight, where,
                      s.for_weights);
 }
 
-/// What limits the step: the peak, the bandwidth, links or launches.
-void add_limits(Section& s, const StepTime& t) {
-  const Time all = limits(t);
-  const std::array parts{all.compute, all.memory, all.communication, all.latency};
-  const auto bound_by = static_cast<std::size_t>(bound(all));
-  s.add("bound", "bound by", std::string(bound_names[bound_by]), Unit::none, share(parts[bound_by], t.total()));
-  for (std::size_t i = 0; i < parts.size(); ++i) s.add(fmt::format("limited_s.{}", bound_names[i]), "", parts[i]);
+/// Limits of the step: the peak, the bandwidth, links or launches.
+void add_limits(Section& s, const StepFigures& f, Seconds step) {
+  s.add("bound", "bound by", std::string(f.bound.name), Unit::none, share(f.bound.time, step));
+  for (const LimitTime& l : f.limits) s.add(fmt::format("limited_s.{}", l.name), "", l.time);
 }
 
-/// Whether a layout can spend time on a part at all.
-bool can_have(const Request& r, Part p) {
-  const Layout& l = r.layout;
-  switch (p) {
-    case Part::tp:
-      return ranks(l, Group::tensor) > 1 || ranks(l, Group::expert_tensor) > 1;
-    case Part::cp:
-      return ranks(l, Group::context) > 1;
-    case Part::ep:
-      return ranks(l, Group::expert) > 1;
-    case Part::dp:
-      return ranks(l, Group::data) > 1;
-    case Part::pp:
-    case Part::imbalance:
-    case Part::bubble:
-      return ranks(l, Group::pipeline) > 1;
-    case Part::offload:
-      return r.plan.offload.any();
-    case Part::matmul:
-    case Part::attention:
-    case Part::elementwise:
-    case Part::host:
-    case Part::optimizer:
-      break;
-  }
-  return true;
-}
-
-/// Parts that take no time stand in JSON alone, those that this layout cannot have nowhere.
-void add_breakdown(Section& s, const Request& r, const StepTime& t) {
-  for (std::size_t i = 0; i < part_count; ++i) {
-    if (t.parts[i] == Seconds() && !can_have(r, static_cast<Part>(i))) continue;
-    s.add(fmt::format("breakdown_s.{}", part_names[i]),
-          t.parts[i].value > 0 ? std::string(part_label(static_cast<Part>(i))) : "", t.parts[i],
-          share(t.parts[i], t.total()));
-  }
+/// Parts that take no time appear in JSON only.
+void add_breakdown(Section& s, const StepFigures& f, Seconds step) {
+  for (const PartTime& p : f.parts)
+    s.add(fmt::format("breakdown_s.{}", part_names[static_cast<std::size_t>(p.part)]),
+          p.time.value > 0 ? std::string(part_label(p.part)) : "", p.time, share(p.time, step));
 }
 
 }  // namespace
@@ -156,17 +113,17 @@ Section training_memory_section(const TrainingAnswer& a) {
   const Stage& fullest = all.fullest();
   const Memory& m = fullest.memory;
   Section s{"memory", title_of(all, fullest), {}};
-  const auto part = [&](Zero stage, std::string note) { return r.layout.zero < stage ? note : note + ", its share"; };
-  s.add("weights_bytes", "weights", m.weights, part(Zero::weights, held_formats(r.plan)));
-  s.add("gradients_bytes", "gradients", m.gradients, part(Zero::gradients, gradient_formats(r.plan)));
+  const auto shared = [&](Zero stage, std::string note) { return r.layout.zero < stage ? note : note + ", its share"; };
+  s.add("weights_bytes", "weights", m.weights, shared(Zero::weights, held_formats(r.plan)));
+  s.add("gradients_bytes", "gradients", m.gradients, shared(Zero::gradients, gradient_formats(r.plan)));
   s.add("optimizer_bytes", "optimizer", m.optimizer,
-        part(Zero::optimizer, keeps_master(r.plan) ? "float32 master copy included" : "no master copy"));
-  s.add("activations_bytes", "activations", m.activations, in_flight_text(r, fullest));
-  if (m.logits != Bytes() || ranks(r.layout, Group::pipeline) == 1) s.add("logits_bytes", "logits", m.logits);
+        shared(Zero::optimizer, keeps_master(r.plan) ? "float32 master copy included" : "no master copy"));
+  s.add("activations_bytes", "activations", m.activations, in_flight_text(r, fullest, all.stages.size() == 1));
+  if (m.logits != Bytes() || all.stages.size() == 1) s.add("logits_bytes", "logits", m.logits);
   if (m.gathered != Bytes()) s.add("gathered_bytes", "gathered weights", m.gathered, "of other ranks' shards");
   if (m.buckets != Bytes())
     s.add("buckets_bytes", "gradient buckets", m.buckets,
-          accumulates_gradients(r.layout) ? "of a step, whole until they are reduced" : "on their way to the shards");
+          a.accumulates_gradients() ? "of a step, whole until they are reduced" : "on their way to the shards");
   if (m.exchange != Bytes()) s.add("exchange_bytes", "messages", m.exchange, "between stages, one in, one out");
   if (m.transit != Bytes()) s.add("transit_bytes", "in transit", m.transit, "between device and host");
   s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
@@ -262,49 +219,41 @@ Section step_section(const TrainingAnswer& a) {
   const Request& r = a.request();
   const TrainEstimate& e = a.estimate();
   const Plan& p = r.plan;
-  const Device& device = r.hardware->cluster.device;
-  const StepTime& t = e.estimate;
-  const Count gpus = devices(r.layout);
+  const StepFigures& f = a.step();
+  const Seconds step = e.estimate.total();
   Section s{"step", "one optimizer step", {}};
-  s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(), time_note(a));
+  s.add("time_s", e.estimated ? "time, estimated" : "time, at best", step, time_note(a));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.bound.total(), e.estimated ? "full efficiency" : "");
   s.add("tokens", "tokens", e.tokens, Unit::tokens,
         fmt::format("{} of {}", counted(p.global_batch, "sequence"), p.seq));
-  s.add("tokens_per_s", "throughput", tokens_per_second(e, t), Unit::tokens_per_second, counted(gpus, "GPU"));
-  s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / real(gpus), Unit::tokens_per_second);
-  const double mfu = model_utilization(e, t, p, r.layout, device);
-  s.add("mfu", "MFU", mfu, Unit::ratio, fmt::format("of the {} peak", p.precision.name()));
-  if (mfu > 1)
-    s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
+  s.add("tokens_per_s", "throughput", f.tokens_per_s, Unit::tokens_per_second, counted(f.gpus, "GPU"));
+  s.add("tokens_per_s_per_gpu", "per GPU", f.tokens_per_s / real(f.gpus), Unit::tokens_per_second);
+  s.add("mfu", "MFU", f.mfu, Unit::ratio, fmt::format("of the {} peak", p.precision.name()));
+  if (f.causal_mfu)
+    s.add("mfu_causal_exact", "MFU, causal pairs", *f.causal_mfu, Unit::ratio,
           "--attention-flops full counts pairs that flash skips");
-  s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
+  s.add("hfu", "HFU", f.hfu, Unit::ratio, "recomputation counted");
   if (const auto interval = a.interval()) add_ends(s, *interval, step_has_interval);
-  add_limits(s, t);
-  add_breakdown(s, r, t);
+  add_limits(s, f, step);
+  add_breakdown(s, f, step);
   return s;
 }
 
 Section estimate_section(const TrainingAnswer& a) {
   const Request& r = a.request();
   Section s{"estimate", "", {}};
-  s.add("class", "", std::string(name(class_of(r))));
+  s.add("class", "", std::string(name(a.estimate_class())));
   s.add("software", "", r.software->name);
   s.add("parameters", "", training_estimator().fitted);
-  if (const auto interval = interval_of(r)) s.add("families", "", interval->families);
+  if (const auto interval = a.class_interval()) s.add("families", "", interval->families);
   if (const auto scale = a.measured_scale()) s.add("measured_scale", "", *scale);
   return s;
 }
 
 Section utilization_section(const TrainingAnswer& a) {
-  const Request& r = a.request();
-  const TrainEstimate& e = a.estimate();
-  const Device& device = r.hardware->cluster.device;
   Section s{"utilization", "the same throughput by convention", {}};
-  const double rate = tokens_per_second(e, e.estimate);
-  for (const Convention& c : conventions(r.model.arch, r.plan, r.layout, r.hardware->cluster))
-    s.add(std::string(c.key), std::string(c.key),
-          mfu(c.flops_per_token, rate, devices(r.layout), device.peak(r.plan.precision)), Unit::ratio,
-          std::string(c.formula));
+  for (const Utilization& u : a.utilization())
+    s.add(std::string(u.key), std::string(u.key), u.mfu, Unit::ratio, std::string(u.formula));
   return s;
 }
 
