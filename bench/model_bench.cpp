@@ -268,7 +268,7 @@ void optimizers() {
                                      return [&b, g = a.wide(), w = a.number(), copy = master ? a.wide() : nullptr,
                                              m = a.wide(), v = a.wide()] {
                                        const model::ParameterUpdate p{numbers, g, w, copy, m, v};
-                                       b.adamw({&p, 1}, {});
+                                       b.update({&p, 1}, {});
                                      };
                                    });
                                  })
@@ -281,7 +281,7 @@ void optimizers() {
                                      return [&b, g = a.wide(), w = a.number(), copy = master ? a.wide() : nullptr,
                                              v = a.wide()] {
                                        const model::ParameterUpdate p{numbers, g, w, copy, v};
-                                       b.sgd({&p, 1}, {});
+                                       b.update({&p, 1}, {.optimizer = Optimizer::momentum});
                                      };
                                    });
                                  })

@@ -35,16 +35,16 @@ constexpr std::array adapted{Adapted{"attn.q", Target::q},
                              Adapted{"mlp.shared_down", Target::down}};
 
 /// The names of one weight's adapter, which last as long as the program: operators hold views of them.
-struct Names {
+struct WeightAdapter {
   std::string down, up, add;
 };
 
-const std::array<Names, adapted.size()>& names() {
+const std::array<WeightAdapter, adapted.size()>& names() {
   static const auto all = [] {
-    std::array<Names, adapted.size()> made;
+    std::array<WeightAdapter, adapted.size()> made;
     std::transform(adapted.begin(), adapted.end(), made.begin(), [](const Adapted& a) {
       const std::string base{a.base};
-      return Names{base + "_lora_down", base + "_lora_up", base + "_lora_add"};
+      return WeightAdapter{base + "_lora_down", base + "_lora_up", base + "_lora_add"};
     });
     return made;
   }();
@@ -57,7 +57,7 @@ std::optional<AdapterNames> adapter_names(LoraTargets targets, std::string_view 
   const auto* const found =
       std::find_if(adapted.begin(), adapted.end(), [&](const Adapted& a) { return a.base == base; });
   if (found == adapted.end() || !targets.has(found->target)) return std::nullopt;
-  const Names& own = names()[static_cast<std::size_t>(found - adapted.begin())];
+  const WeightAdapter& own = names()[static_cast<std::size_t>(found - adapted.begin())];
   return AdapterNames{found->base, own.down, own.up, own.add, found->target};
 }
 

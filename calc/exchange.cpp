@@ -19,8 +19,8 @@ Exchange exchange(const Collective& c, CollectiveOp op, const Pricing& p) {
 
 /// Whether the messages of two exchanges are as long.
 bool same_size(const Exchange& a, const Exchange& b) {
-  return static_cast<Wide>(a.bytes.value) * static_cast<Wide>(b.messages) ==
-         static_cast<Wide>(b.bytes.value) * static_cast<Wide>(a.messages);
+  return static_cast<Int128>(a.bytes.value) * static_cast<Int128>(b.messages) ==
+         static_cast<Int128>(b.bytes.value) * static_cast<Int128>(a.messages);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 using OpId = std::uint8_t;
 
 /// A tensor, the operators that write it, read it last and need it first, and how backward treats it.
-struct Tensor {
+struct LiveTensor {
   Bytes size;
   TensorId same;  ///< the tensor that it is after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
@@ -72,19 +72,19 @@ class Walk {
   WorstMoments moments() {
     WorstMoments w;
     for (std::size_t t = 0; t < ops_.tensors(); ++t) {
-      const Tensor& x = tensors_[t];
+      const LiveTensor& x = tensors_[t];
       const bool alive = x.needed || x.carried || x.last_use >= forward_at_ || is_read_later(t);
       if (alive && !x.outside && x.producer <= forward_at_) w.forward.add(tensor(Alive::As::result, t));
     }
     add_own(w.forward, forward_at_, false);
     if (!p_.training()) return w;
-    for (Tensor& x : tensors_) x.alive_again = false;
+    for (LiveTensor& x : tensors_) x.alive_again = false;
     own_again_.fill(false);
     const std::size_t at = backward_at_;
     backward_pass([&](std::size_t i, const Gradients& gradient) {
       if (i != at) return;
       for (std::size_t t = 0; t < ops_.tensors(); ++t) {
-        const Tensor& x = tensors_[t];
+        const LiveTensor& x = tensors_[t];
         if (x.needed && !x.in_place && x.first_need <= i) w.backward.add(tensor(Alive::As::result, t));
         if (x.alive_again && x.first_need <= i) w.backward.add(tensor(Alive::As::again, t));
         if (gradient[t] != Bytes()) w.backward.add(tensor(Alive::As::gradient, t));
@@ -112,7 +112,7 @@ class Walk {
     Operands& t = of_.push({op.in, makes_nothing(op) ? no_tensor : op.out});
     for (TensorId* in = t.in.begin(); in != t.in.end(); ++in) {
       *in = tensors_[*in].same;
-      Tensor& x = tensors_[*in];
+      LiveTensor& x = tensors_[*in];
       x.last_use = i;
       const auto place = static_cast<std::size_t>(in - t.in.begin());
       if (x.outside) x.size = outside_bytes(op, place);
@@ -125,7 +125,7 @@ class Walk {
     if (is_dropout(op)) tensors_[t.in[0]].apart = true;
     if (is_sum(op) && waits(t.in)) tensors_[t.in[1]].apart = true;
     if (t.out == no_tensor) return;
-    Tensor& made = tensors_[t.out];
+    LiveTensor& made = tensors_[t.out];
     made.size = result_bytes(op.shape, p_.activation);
     made.producer = made.last_use = i;
     made.asks = result_asks(op);
@@ -158,7 +158,7 @@ class Walk {
   /// Marks the results that only other segments read.
   void mark_carried() {
     for (TensorId t = 1; t < ops_.tensors(); ++t) {
-      const Tensor& x = tensors_[t];
+      const LiveTensor& x = tensors_[t];
       if (x.handed) hand_on(x);
       if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer && x.size != Bytes()) keep_carried(t);
     }
@@ -166,7 +166,7 @@ class Walk {
     if (ops_.result_is_carried()) r_.carried += tensors_[result_].size;
   }
   void keep_carried(TensorId t) {
-    Tensor& x = tensors_[t];
+    LiveTensor& x = tensors_[t];
     x.first_need = x.producer;
     x.needed = p_.training();
     x.carried = true;
@@ -177,11 +177,11 @@ class Walk {
     if (t != result_) r_.carried += x.size;
   }
   /// All segments behind this one read its input.
-  void save(Tensor& x) {
+  void save(LiveTensor& x) {
     x.carried = x.handed = true;
     hand_on(x);
   }
-  void hand_on(const Tensor& x) {
+  void hand_on(const LiveTensor& x) {
     r_.carried += x.size;
     if (p_.training() && x.asks) r_.awaited += x.size;
   }
@@ -236,7 +236,7 @@ class Walk {
   static bool is_glu(const Op& op) { return in_mlp(op.component) && op.split != Split::partial; }
   void need(TensorId t, OpId by) {
     if (t == no_tensor || tensors_[t].outside) return;
-    Tensor& x = tensors_[t];
+    LiveTensor& x = tensors_[t];
     x.first_need = x.needed || x.remade ? std::min(x.first_need, by) : by;
     if (is_remade(t)) {
       x.remade = true;
@@ -256,7 +256,7 @@ class Walk {
   /// the head's matrix has read it.
   void mark_logits(TensorId t, Bytes bytes) {
     logits_ = t;
-    Tensor& x = tensors_[t];
+    LiveTensor& x = tensors_[t];
     x.size = bytes;
     x.needed = true;
     x.first_need = x.producer;
@@ -312,7 +312,7 @@ class Walk {
   }
   Bytes freed(TensorId t, std::size_t i) const {
     if (t == no_tensor || is_read_later(t)) return {};
-    const Tensor& x = tensors_[t];
+    const LiveTensor& x = tensors_[t];
     return x.last_use == i && !x.needed && !x.outside && !x.carried ? x.size : Bytes();
   }
 
@@ -326,7 +326,7 @@ class Walk {
     gradient[result_] = tensors_[result_].size;
     Bytes live = r_.kept + r_.awaited + (tensors_[result_].passed ? 2 : 1) * tensors_[result_].size;
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
-      if (const Tensor& x = tensors_[t]; x.in_place || (x.handed && x.asks)) gradient[t] = x.size;
+      if (const LiveTensor& x = tensors_[t]; x.in_place || (x.handed && x.asks)) gradient[t] = x.size;
     for (std::size_t i = ops_.size(); i-- > 0;) {
       if (!has_backward(ops_[i])) {
         live -= own(i);
@@ -354,7 +354,7 @@ class Walk {
   }
   /// The same of one tensor, with all that must be remade for it.
   Bytes remake_tensor(TensorId t) {
-    Tensor& x = tensors_[t];
+    LiveTensor& x = tensors_[t];
     if (!x.remade || x.alive_again) return {};
     x.alive_again = true;
     Bytes added = x.size;
@@ -371,7 +371,7 @@ class Walk {
   /// Bytes of a tensor that no operator before this one needs in backward.
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
-    const Tensor& x = tensors_[t];
+    const LiveTensor& x = tensors_[t];
     return x.first_need == i && !x.in_place && (x.needed || x.alive_again) ? x.size : Bytes();
   }
 
@@ -409,7 +409,7 @@ class Walk {
   std::array<bool, OpList::capacity> own_again_{};  // has run again, its gradient not yet
   InPlace<Held, OpList::capacity> held_;
   InPlace<Operands, OpList::capacity> of_;
-  InPlace<Tensor, most_tensors> tensors_;
+  InPlace<LiveTensor, most_tensors> tensors_;
 };
 
 }  // namespace

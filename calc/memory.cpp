@@ -9,7 +9,7 @@ namespace llmcalc {
 namespace {
 
 /// Numbers of a rank, or of its shard.
-struct Shares {
+struct NumberShares {
   const Layout& layout;
   const HeldSums& held;
   Learned of(bool sharded) const {
@@ -31,7 +31,7 @@ struct Shares {
   }
 };
 
-States states_of(const Plan& plan, const Shares& s, Zero weights, Zero gradients, Zero optimizer) {
+States states_of(const Plan& plan, const NumberShares& s, Zero weights, Zero gradients, Zero optimizer) {
   const Learned whole = s.of(false), part = s.layout.zero == Zero::none ? whole : s.of(true);
   const auto from = [&](Zero stage) -> const Learned& { return s.layout.zero >= stage ? part : whole; };
   const Learned& o = from(optimizer);

@@ -171,10 +171,8 @@ Bytes host_weights_bytes(const Prices& prices, const Plan& plan);
 /// Whether the optimizer keeps a float32 copy of the weights: only of those in fewer bits.
 bool keeps_master(const Plan& plan);
 
-/// Optimizer bytes of what is trained of these numbers; the float32 master copy of 16-bit weights is counted here.
-/// Adam 8 (two moments), momentum and Lion 4, SGD 0, 8-bit Adam 2 and two float32 scales per 256, Adafactor 4 for each
-/// row and column, Muon 4 (momentum) of the blocks' matrices and 8 of what AdamW updates. Sources: Goon (2.1), (2.3);
-/// ZeRO (arXiv:1910.02054); arXiv:2110.02861; Adafactor arXiv:1804.04235 without momentum; Muon arXiv:2502.16982, 2.3.
+/// Optimizer bytes of the trained numbers: moments by the optimizer's row (calc/optimizer.hpp), and the float32 master
+/// copy of 16-bit weights.
 Bytes optimizer_bytes(const Plan& plan, const Learned& numbers);
 
 /// Cache of one sequence of `context` tokens on one device, all layers: local layers keep at most a window or chunk, KV

@@ -94,7 +94,7 @@ RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layo
 }
 
 bool updates_on_host(const Plan& plan) {
-  return plan.optimizer != Optimizer::muon && optimizer_bytes(plan, {.total = 1, .factored = 1}) > Bytes();
+  return !traits(plan.optimizer).orthogonalizes && optimizer_bytes(plan, {.total = 1, .factored = 1}) > Bytes();
 }
 
 Seconds UpdateSeconds::total(Seconds late, double hidden) const {

@@ -6,25 +6,29 @@ namespace llmcalc {
 
 bool keeps_master(const Plan& plan) { return plan.master && training_weights(plan).format().element_bits < 32; }
 
-Bytes optimizer_bytes(const Plan& plan, const Learned& numbers) {
+namespace {
+
+/// Bytes of the moments; excludes a master copy.
+Bytes moment_bytes(const Plan& plan, const Learned& numbers) {
+  const OptimizerTraits& t = traits(plan.optimizer);
   const Count n = numbers.trained();
-  const Bytes master = keeps_master(plan) ? Bytes(mul(4, n)) : Bytes();
-  switch (plan.optimizer) {
-    case Optimizer::sgd:
-      return master;
-    case Optimizer::momentum:
-    case Optimizer::lion:
-      return master + bytes_of(plan.state_precision, n);
-    case Optimizer::adam:
-      return master + bytes_of(plan.state_precision, mul(2, n));
-    case Optimizer::adam8bit:
-      return master + Bytes(add(mul(2, n), mul(8, ceil_div(n, 256))));
-    case Optimizer::adafactor:
-      return master + Bytes(mul(4, numbers.factored));
-    case Optimizer::muon:
-      return master + bytes_of(plan.state_precision, add(n, numbers.adamw));
+  switch (t.storage) {
+    case MomentStorage::plain:
+      return bytes_of(plan.state_precision,
+                      add(mul(t.matrix_moments, n), mul(t.moments - t.matrix_moments, numbers.adamw)));
+    case MomentStorage::coded:
+      return coded_moment_bytes(t, n);
+    case MomentStorage::factored:
+      return Bytes(mul(4, numbers.factored));
   }
-  return master;
+  return {};
+}
+
+}  // namespace
+
+Bytes optimizer_bytes(const Plan& plan, const Learned& numbers) {
+  const Bytes master = keeps_master(plan) ? Bytes(mul(4, numbers.trained())) : Bytes();
+  return master + moment_bytes(plan, numbers);
 }
 
 Bytes summed_gradients(const States& s, const Plan& plan) {

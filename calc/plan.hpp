@@ -10,22 +10,11 @@
 #include "calc/frozen.hpp"
 #include "calc/in_place.hpp"
 #include "calc/narrowed.hpp"
+#include "calc/optimizer.hpp"
 #include "calc/units.hpp"
 #include "calc/weight_formats.hpp"
 
 namespace llmcalc {
-
-enum class Optimizer : std::uint8_t { adam, adam8bit, sgd, momentum, adafactor, lion, muon };
-template <>
-inline constexpr auto choices<Optimizer> = std::array{Choice{Optimizer::adam, "adam"},
-                                                      Choice{Optimizer::adam, "adamw"},
-                                                      Choice{Optimizer::adam8bit, "adam8bit"},
-                                                      Choice{Optimizer::adam8bit, "adamw8bit"},
-                                                      Choice{Optimizer::sgd, "sgd"},
-                                                      Choice{Optimizer::momentum, "momentum"},
-                                                      Choice{Optimizer::adafactor, "adafactor"},
-                                                      Choice{Optimizer::lion, "lion"},
-                                                      Choice{Optimizer::muon, "muon"}};
 
 enum class Recompute : std::uint8_t {
   none,

@@ -216,7 +216,7 @@ class Pricer {
 
   /// Adds the work of Muon on the matrices that this rank holds whole or in part.
   void orthogonalize(LayerPrice& row, const Segment& s) const {
-    if (plan_.optimizer != Optimizer::muon || !p_.training()) return;
+    if (!traits(plan_.optimizer).orthogonalizes || !p_.training()) return;
     for (const Op& op : s.ops) {
       const Matrices mine = muon_matrices(op);
       if (mine.count == 0) continue;

@@ -39,7 +39,7 @@ Spent RankEnd::update(const HeldRows& rows) const {
   Spent s;
   s[Part::optimizer] = s.memory = update_seconds(updated(rows), plan_, rates_).device;
   s[Part::host] = rates_.software.step;
-  if (plan_.optimizer == Optimizer::muon) orthogonalize(rows, s);
+  if (traits(plan_.optimizer).orthogonalizes) orthogonalize(rows, s);
   return s;
 }
 

@@ -39,7 +39,7 @@ TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& l
 }
 
 Flops update_flops(const Arch& arch, const Plan& plan) {
-  if (plan.optimizer != Optimizer::muon) return {};
+  if (!traits(plan.optimizer).orthogonalizes) return {};
   Step stored = training_step(plan);
   stored.absorbed = false;
   Flops all;

@@ -10,8 +10,8 @@
 
 namespace llmcalc {
 
-using Count = std::int64_t;      ///< parameters, tokens, dimensions, ranks: named by its field
-using Wide = unsigned __int128;  ///< FLOPs: a training run passes 2^64
+using Count = std::int64_t;        ///< parameters, tokens, dimensions, ranks: named by its field
+using Int128 = unsigned __int128;  ///< FLOPs: a training run passes 2^64
 
 /// Thrown when a count or a number of bytes passes 2^63, or a number of FLOPs 2^128.
 struct Overflow : std::overflow_error {
@@ -66,9 +66,9 @@ constexpr Bytes operator*(Bytes b, Count n) { return n * b; }
 
 /// Floating-point operations done, exact: 1 multiply-add is 2.
 struct Flops {
-  Wide value = 0;
+  Int128 value = 0;
   constexpr Flops() = default;
-  constexpr explicit Flops(Wide v) : value(v) {}
+  constexpr explicit Flops(Int128 v) : value(v) {}
   constexpr auto operator<=>(const Flops&) const = default;
   constexpr Flops& operator+=(Flops o) {
     if (__builtin_add_overflow(value, o.value, &value)) overflow();
@@ -83,9 +83,10 @@ constexpr Flops operator+(Flops a, Flops b) { return a += b; }
 constexpr Flops operator-(Flops a, Flops b) { return a -= b; }
 constexpr Flops operator*(Count n, Flops f) {
   if (n < 0) overflow();
-  if (f.value >> 64 == 0) return Flops(static_cast<Wide>(n) * static_cast<std::uint64_t>(f.value));  // never past 2^128
-  Wide r = 0;
-  if (__builtin_mul_overflow(static_cast<Wide>(n), f.value, &r)) overflow();
+  if (f.value >> 64 == 0)
+    return Flops(static_cast<Int128>(n) * static_cast<std::uint64_t>(f.value));  // never past 2^128
+  Int128 r = 0;
+  if (__builtin_mul_overflow(static_cast<Int128>(n), f.value, &r)) overflow();
   return Flops(r);
 }
 constexpr Flops operator*(Flops f, Count n) { return n * f; }
@@ -108,8 +109,8 @@ struct Ratio {
 /// A fraction of some bytes, rounded down.
 constexpr Bytes share_of(Bytes all, Ratio f) {
   if (f.numerator == 0) return {};
-  return Bytes(static_cast<Count>(static_cast<Wide>(all.value) * static_cast<Wide>(f.numerator) /
-                                  static_cast<Wide>(f.denominator)));
+  return Bytes(static_cast<Count>(static_cast<Int128>(all.value) * static_cast<Int128>(f.numerator) /
+                                  static_cast<Int128>(f.denominator)));
 }
 
 struct Seconds {

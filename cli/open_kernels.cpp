@@ -16,10 +16,10 @@ namespace {
 
 constexpr const char* library_name = "libllmcalc_kernels.so";
 
-using Entry = decltype(&llmcalc_kernels);
+using KernelEntry = decltype(&llmcalc_kernels);
 
 /// Opens the library for good: its objects live as long as the program.
-Entry opened(std::string_view command) {
+KernelEntry opened(std::string_view command) {
   const auto path = installed(library_name);
   if (!path)
     throw InputError(
@@ -28,7 +28,7 @@ Entry opened(std::string_view command) {
                     command, library_name));
   void* const library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const entry = library == nullptr ? nullptr : ::dlsym(library, "llmcalc_kernels");
-  if (entry != nullptr) return reinterpret_cast<Entry>(entry);
+  if (entry != nullptr) return reinterpret_cast<KernelEntry>(entry);
   throw InputError(fmt::format("{} cannot be opened: {}; install the libraries that it names, or build llmcalc again",
                                path->string(), ::dlerror()));
 }

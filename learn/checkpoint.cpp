@@ -82,7 +82,7 @@ std::vector<std::byte> downloaded(Transformer& t, const Tensor& x) {
 json::Value or_null(const std::optional<double>& x) { return x ? json::Value(*x) : json::Value(); }
 
 Metadata texts(const CheckpointCard& c, const Precision& p) {
-  const Progress& g = c.progress;
+  const TrainingProgress& g = c.progress;
   const json::Value training{{"updates", g.updates},
                              {"micro_batches", g.micro_batches},
                              {"tokens", g.tokens},
@@ -96,7 +96,7 @@ Metadata texts(const CheckpointCard& c, const Precision& p) {
 }
 
 /// The tensors of a file, their bytes held until they are written.
-class Collector {
+class TensorCollector {
  public:
   void add(const std::string& name, std::string_view dtype, std::vector<Count> shape, std::vector<std::byte> bytes) {
     bytes_.push_back(std::move(bytes));
@@ -109,7 +109,7 @@ class Collector {
   std::vector<StoredTensor> tensors_;
 };
 
-void add_weights(Collector& all, Transformer& t, const Precision& p, const WeightBytes* best) {
+void add_weights(TensorCollector& all, Transformer& t, const Precision& p, const WeightBytes* best) {
   std::size_t i = 0;
   for (const Parameter& w : t.weights().all()) {
     std::vector<std::byte> own = downloaded(t, w.value);
@@ -119,7 +119,7 @@ void add_weights(Collector& all, Transformer& t, const Precision& p, const Weigh
   }
 }
 
-void add_state(Collector& all, Transformer& t, const Precision& p) {
+void add_state(TensorCollector& all, Transformer& t, const Precision& p) {
   for (const Parameter& w : t.weights().all())
     for (const auto& [prefix, tensor] :
          {std::pair{master_prefix, &w.master}, std::pair{first_prefix, &w.first}, std::pair{second_prefix, &w.second}})
@@ -144,7 +144,7 @@ void set_weights(Transformer& t, const WeightBytes& bytes) {
 
 void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCard& card, const WeightBytes* best) {
   const Precision& p = precision_of(t.backend());
-  Collector all;
+  TensorCollector all;
   add_weights(all, t, p, best);
   add_state(all, t, p);
   const auto tokenizer = std::as_bytes(std::span(card.tokenizer));
@@ -162,14 +162,14 @@ void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCa
 
 // ---- reading
 
-Checkpoint::Checkpoint(const std::string& path) : file_(path) {
+TrainingCheckpoint::TrainingCheckpoint(const std::string& path) : file_(path) {
   read_texts();
   check_tensors();
   check_checksum();
   read_tokenizer();
 }
 
-void Checkpoint::read_texts() {
+void TrainingCheckpoint::read_texts() {
   const std::string& path = file_.path();
   if (!file_.metadata().contains(std::string(format_key)))
     throw InputError(
@@ -192,8 +192,8 @@ void Checkpoint::read_texts() {
   read_progress(json::Object(v, training));
 }
 
-void Checkpoint::read_progress(const json::Object& training) {
-  Progress& g = card_.progress;
+void TrainingCheckpoint::read_progress(const json::Object& training) {
+  TrainingProgress& g = card_.progress;
   g.updates = training.count("updates");
   g.micro_batches = training.count("micro_batches");
   g.tokens = training.count("tokens");
@@ -203,7 +203,7 @@ void Checkpoint::read_progress(const json::Object& training) {
 }
 
 /// Every tensor is one of the model's, with its shape, and none of a kind is missing.
-void Checkpoint::check_tensors() {
+void TrainingCheckpoint::check_tensors() {
   const auto of_number = [&](const Precision& p) { return p.number == number_; };
   const Precision& p = *std::find_if(precisions.begin(), precisions.end(), of_number);
   const std::vector<ParameterShape> shapes = parameter_shapes(card_.model.arch);
@@ -233,7 +233,7 @@ void Checkpoint::check_tensors() {
                       file_.path(), in_quotes(e.name)));
 }
 
-void Checkpoint::check_checksum() {
+void TrainingCheckpoint::check_checksum() {
   Checksum sum;
   sum.add(file_.metadata());
   for (const auto& e : file_.entries()) {
@@ -245,7 +245,7 @@ void Checkpoint::check_checksum() {
         fmt::format("'{}': its \"checksum\" is not that of its tensors and texts; it is damaged", file_.path()));
 }
 
-void Checkpoint::read_tokenizer() {
+void TrainingCheckpoint::read_tokenizer() {
   const auto& e = file_.entry("tokenizer");
   const std::vector<std::byte> bytes = file_.bytes(e);
   card_.tokenizer.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -255,7 +255,7 @@ void Checkpoint::read_tokenizer() {
                                  file_.path(), tokenizer_->vocabulary(), card_.model.arch.vocabulary));
 }
 
-std::vector<std::pair<std::string, Tensor>> Checkpoint::state(const Parameter& p) {
+std::vector<std::pair<std::string, Tensor>> TrainingCheckpoint::state(const Parameter& p) {
   std::vector<std::pair<std::string, Tensor>> all;
   for (const auto& [prefix, tensor] :
        {std::pair{master_prefix, p.master}, std::pair{first_prefix, p.first}, std::pair{second_prefix, p.second}})
@@ -263,14 +263,14 @@ std::vector<std::pair<std::string, Tensor>> Checkpoint::state(const Parameter& p
   return all;
 }
 
-void Checkpoint::upload(Transformer& t, const std::string& name, const Tensor& to) const {
+void TrainingCheckpoint::upload(Transformer& t, const std::string& name, const Tensor& to) const {
   const std::vector<std::byte> bytes = file_.bytes(file_.entry(name));
   if (Bytes(static_cast<Count>(bytes.size())) != to->bytes())
     throw std::logic_error("a checkpoint is loaded into a model of another architecture");
   t.backend().upload(to->data(), bytes.data(), to->bytes());
 }
 
-void Checkpoint::load(Transformer& t, const OnLoaded& loaded) const {
+void TrainingCheckpoint::load(Transformer& t, const OnLoaded& loaded) const {
   OnLoadedBytes so_far(t, loaded);
   for (const Parameter& w : t.weights().all()) {
     upload(t, w.shape.name, w.value);
@@ -278,12 +278,12 @@ void Checkpoint::load(Transformer& t, const OnLoaded& loaded) const {
   }
 }
 
-std::vector<std::int32_t> Checkpoint::ends() const {
+std::vector<std::int32_t> TrainingCheckpoint::ends() const {
   const auto end = tokenizer_->end_of_text();
   return end ? std::vector{*end} : std::vector<std::int32_t>();
 }
 
-void Checkpoint::resume(Transformer& t) const {
+void TrainingCheckpoint::resume(Transformer& t) const {
   for (const Parameter& w : t.weights().all())
     for (const auto& [name, tensor] : state(w)) file_.entry(name);  // all of it is there before any of it is loaded
   for (const Parameter& w : t.weights().all()) {

@@ -22,17 +22,17 @@
 namespace llmcalc::model {
 
 /// Progress of a training run.
-struct Progress {
+struct TrainingProgress {
   Count updates = 0, micro_batches = 0, tokens = 0;
   std::optional<double> loss, validation_loss;  ///< mean -ln p per token; validation: of the weights to generate with
-  bool operator==(const Progress&) const = default;
+  bool operator==(const TrainingProgress&) const = default;
 };
 
 /// The contents of a checkpoint apart from its tensors.
 struct CheckpointCard {
   ModelCard model;
   std::string tokenizer;  ///< Tokenizer::serialized
-  Progress progress;
+  TrainingProgress progress;
   json::Value settings = json::Value::object();  ///< of whoever trained it
 };
 
@@ -47,9 +47,9 @@ void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCa
 
 /// A checkpoint that is open for reading. All of it is checked before anything is loaded: every damage, and every
 /// tensor that is missing, of another shape, or not of the model, is an InputError that names the file and the field.
-class Checkpoint final : public TrainedModel {
+class TrainingCheckpoint final : public TrainedModel {
  public:
-  explicit Checkpoint(const std::string& path);
+  explicit TrainingCheckpoint(const std::string& path);
 
   const CheckpointCard& card() const { return card_; }
   const ModelCard& model() const override { return card_.model; }

@@ -51,7 +51,7 @@ double loss_sum(Transformer& t, const Batch& b, Count sequences) {
 
 }  // namespace
 
-Split split(std::string_view text) {
+CorpusSplit split(std::string_view text) {
   const std::size_t held_out = last_part(text, 10);
   return {.validation = last_part(text.substr(0, held_out), 18), .held_out = held_out};
 }

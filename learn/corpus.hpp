@@ -15,10 +15,10 @@ namespace llmcalc::model {
 
 /// Offsets at which the validation and held-out splits begin: at the start of a line, or, if a stretch of twice the
 /// split has no line end, between two characters.
-struct Split {
+struct CorpusSplit {
   std::size_t validation, held_out;
 };
-Split split(std::string_view text);
+CorpusSplit split(std::string_view text);
 
 /// -ln p per token, the mean of `tokens`, as -log2 p per byte of their text: comparable whatever the tokens are.
 double bits_per_byte(double loss, Count tokens, Count bytes);

@@ -138,12 +138,12 @@ void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g)
 }
 
 /// Makes the model watch the stop flag for the lifetime of this object.
-class Watch {
+class StopWatcher {
  public:
-  Watch(Transformer& t, const std::atomic<bool>* stop) : t_(t) { t.watch(stop); }
-  ~Watch() { t_.watch(nullptr); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  StopWatcher(Transformer& t, const std::atomic<bool>* stop) : t_(t) { t.watch(stop); }
+  ~StopWatcher() { t_.watch(nullptr); }
+  StopWatcher(const StopWatcher&) = delete;
+  StopWatcher& operator=(const StopWatcher&) = delete;
 
  private:
   Transformer& t_;
@@ -178,7 +178,7 @@ Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const G
   const Count tokens = std::min(o.tokens, room);
   Generated g;
   g.ended = tokens < o.tokens ? Ended::positions : Ended::length;
-  const Watch watch(t, o.stop);
+  const StopWatcher watch(t, o.stop);
   try {
     Reader reader(t, add(given, tokens), o.cache, o.beams > 1, g);
     if (o.beams > 1)

@@ -112,7 +112,7 @@ double Learner::evaluate(Count tokens) {
   return loss;
 }
 
-void Learner::resume(const Checkpoint& c) {
+void Learner::resume(const TrainingCheckpoint& c) {
   c.load(transformer_);
   best_ = weight_bytes(transformer_);
   c.resume(transformer_);

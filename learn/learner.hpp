@@ -49,9 +49,9 @@ class Learner {
   /// The validation loss over at most `tokens` tokens (0: all); keeps the weights if they are the best so far.
   double evaluate(Count tokens = 0);
 
-  const Progress& progress() const { return progress_; }
+  const TrainingProgress& progress() const { return progress_; }
   /// Continues from a checkpoint.
-  void resume(const Checkpoint& c);
+  void resume(const TrainingCheckpoint& c);
   void save(const std::string& path, const ModelCard& model, const std::string& tokenizer, const json::Value& settings);
   /// Loads the best weights into the model; training cannot continue from here.
   void take_best();
@@ -61,7 +61,7 @@ class Learner {
   Transformer& transformer_;
   const Corpus& corpus_;
   LearningSettings settings_;
-  Progress progress_;
+  TrainingProgress progress_;
   WeightBytes best_;
   bool best_is_last_ = false;  ///< the model's own weights are the best
 };

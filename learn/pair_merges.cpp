@@ -14,7 +14,7 @@ std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
 constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
 /// A token of a word, between its neighbours; `gone` once it has become part of the one before.
-struct Symbol {
+struct MergeSymbol {
   std::int32_t token = 0;
   std::size_t before = nothing, after = nothing;
   bool gone = false;
@@ -27,8 +27,8 @@ struct WaitingMerge {
   bool operator>(const WaitingMerge& o) const { return std::tie(rank, left) > std::tie(o.rank, o.left); }
 };
 
-std::vector<Symbol> symbols_of(const std::vector<std::int32_t>& word) {
-  std::vector<Symbol> all(word.size());
+std::vector<MergeSymbol> symbols_of(const std::vector<std::int32_t>& word) {
+  std::vector<MergeSymbol> all(word.size());
   for (std::size_t i = 0; i < word.size(); ++i)
     all[i] = {word[i], i > 0 ? i - 1 : nothing, i + 1 < word.size() ? i + 1 : nothing};
   return all;
@@ -47,7 +47,7 @@ const PairMerges::Merge* PairMerges::find(std::int32_t left, std::int32_t right)
 }
 
 std::vector<std::int32_t> PairMerges::merged(const std::vector<std::int32_t>& word) const {
-  std::vector<Symbol> all = symbols_of(word);
+  std::vector<MergeSymbol> all = symbols_of(word);
   std::priority_queue<WaitingMerge, std::vector<WaitingMerge>, std::greater<>> waiting;
   const auto consider = [&](std::size_t left) {
     if (left == nothing || all[left].after == nothing) return;
@@ -58,9 +58,9 @@ std::vector<std::int32_t> PairMerges::merged(const std::vector<std::int32_t>& wo
   while (!waiting.empty()) {
     const WaitingMerge c = waiting.top();
     waiting.pop();
-    Symbol& left = all[c.left];
+    MergeSymbol& left = all[c.left];
     if (left.gone || left.token != c.first || left.after == nothing || all[left.after].token != c.second) continue;
-    Symbol& right = all[left.after];
+    MergeSymbol& right = all[left.after];
     left.token = c.merged;
     left.after = right.after;
     right.gone = true;

@@ -34,20 +34,20 @@ void refuse_bad(const SamplingOptions& o) {
 }
 
 /// The order in which candidates are preferred.
-bool likelier(const Candidate& a, const Candidate& b) {
+bool likelier(const TokenCandidate& a, const TokenCandidate& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
 }
 
-void divide_by_sum(std::vector<Candidate>& set) {
+void divide_by_sum(std::vector<TokenCandidate>& set) {
   double sum = 0;
-  for (const Candidate& c : set) sum += c.probability;
-  for (Candidate& c : set) c.probability /= sum;
+  for (const TokenCandidate& c : set) sum += c.probability;
+  for (TokenCandidate& c : set) c.probability /= sum;
 }
 
 /// exp((l - max)/temperature), not yet divided by their sum. A token at -infinity is not among them.
-std::vector<Candidate> weighed(std::span<const float> logits, double temperature) {
+std::vector<TokenCandidate> weighed(std::span<const float> logits, double temperature) {
   const double most = *std::max_element(logits.begin(), logits.end());
-  std::vector<Candidate> set;
+  std::vector<TokenCandidate> set;
   set.reserve(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (logits[i] != -infinity)
@@ -55,16 +55,16 @@ std::vector<Candidate> weighed(std::span<const float> logits, double temperature
   return set;
 }
 
-void cut_to_top(std::vector<Candidate>& set, Count k) {
+void cut_to_top(std::vector<TokenCandidate>& set, Count k) {
   if (k == 0 || static_cast<std::size_t>(k) >= set.size()) return;
   std::nth_element(set.begin(), set.begin() + k, set.end(), likelier);
   set.resize(static_cast<std::size_t>(k));
 }
 
 /// Cuts to the nucleus with a heap, so that only few tokens of a large vocabulary are sorted.
-void cut_to_nucleus(std::vector<Candidate>& set, double top_p) {
+void cut_to_nucleus(std::vector<TokenCandidate>& set, double top_p) {
   if (top_p == 1) return;
-  const auto less_likely = [](const Candidate& a, const Candidate& b) { return likelier(b, a); };
+  const auto less_likely = [](const TokenCandidate& a, const TokenCandidate& b) { return likelier(b, a); };
   std::make_heap(set.begin(), set.end(), less_likely);
   auto end = set.end();
   for (double sum = 0; end != set.begin() && sum < top_p; --end) {
@@ -81,24 +81,24 @@ std::int32_t greedy(std::span<const float> logits) {
   return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-std::vector<Candidate> candidates(std::span<const float> logits, const SamplingOptions& options) {
+std::vector<TokenCandidate> candidates(std::span<const float> logits, const SamplingOptions& options) {
   refuse_bad(options);
   if (options.temperature == 0) return {{greedy(logits), 1.0}};
   refuse_bad(logits);
-  std::vector<Candidate> set = weighed(logits, options.temperature);
+  std::vector<TokenCandidate> set = weighed(logits, options.temperature);
   cut_to_top(set, options.top_k);
   divide_by_sum(set);
   cut_to_nucleus(set, options.top_p);
-  std::sort(set.begin(), set.end(), [](const Candidate& a, const Candidate& b) { return a.token < b.token; });
+  std::sort(set.begin(), set.end(), [](const TokenCandidate& a, const TokenCandidate& b) { return a.token < b.token; });
   divide_by_sum(set);
   return set;
 }
 
 std::int32_t sample(std::span<const float> logits, const SamplingOptions& options, double uniform) {
-  const std::vector<Candidate> set = candidates(logits, options);
+  const std::vector<TokenCandidate> set = candidates(logits, options);
   double sum = 0;
   std::int32_t last = set.front().token;
-  for (const Candidate& c : set) {
+  for (const TokenCandidate& c : set) {
     if (c.probability == 0) continue;  // underflowed: it never follows
     last = c.token;
     sum += c.probability;

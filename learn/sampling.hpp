@@ -16,7 +16,7 @@ struct SamplingOptions {
   double top_p = 1;        ///< only the most likely tokens that together reach this probability, in (0, 1]
 };
 
-struct Candidate {
+struct TokenCandidate {
   std::int32_t token = 0;
   double probability = 0;
 };
@@ -29,7 +29,7 @@ std::int32_t greedy(std::span<const float> logits);
 /// top k (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches
 /// top_p (Holtzman et al. 2020, section 3.1). Of equally likely tokens the lowest stays. InputError for an option out
 /// of range.
-std::vector<Candidate> candidates(std::span<const float> logits, const SamplingOptions& options);
+std::vector<TokenCandidate> candidates(std::span<const float> logits, const SamplingOptions& options);
 
 /// One of the candidates, by where `uniform`, in [0, 1), falls in their cumulative probability.
 std::int32_t sample(std::span<const float> logits, const SamplingOptions& options, double uniform);

@@ -55,17 +55,17 @@ class Bytewise : public Tokenizer {
 };
 
 /// The parts of "NAME CHECKSUM\nBODY".
-struct Parts {
+struct TokenizerText {
   std::string_view name, checksum, body;
 };
 
-std::optional<Parts> parts(std::string_view text) {
+std::optional<TokenizerText> parts(std::string_view text) {
   if (!text.starts_with(opening)) return std::nullopt;
   text.remove_prefix(opening.size());
   const std::size_t line = text.find('\n');
   const std::size_t space = text.substr(0, line).find(' ');
   if (line == std::string_view::npos || space == std::string_view::npos) return std::nullopt;
-  return Parts{text.substr(0, space), text.substr(space + 1, line - space - 1), text.substr(line + 1)};
+  return TokenizerText{text.substr(0, space), text.substr(space + 1, line - space - 1), text.substr(line + 1)};
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::unique_ptr<TrainedModel> trained_model(const std::string& path) {
                     "safetensors, or a file of 'llmcalc learn'",
                     path));
   const std::string folder = downloaded_folder(path);
-  if (folder.empty()) return std::make_unique<Checkpoint>(path);
+  if (folder.empty()) return std::make_unique<TrainingCheckpoint>(path);
   return std::make_unique<ModelFolder>(folder);
 }
 

@@ -6,12 +6,12 @@ namespace llmcalc::model {
 namespace {
 
 /// Names of the operators that make weights of a token.
-struct WeightNames {
+struct AltupNames {
   const char *norm, *router, *act, *weights;
 };
 
 /// W tanh(W_m norm(x)) of x as wide as a stream, or of its first stream.
-Value token_weights(Pass& p, const WeightNames& names, const Value& x) {
+Value token_weights(Pass& p, const AltupNames& names, const Value& x) {
   Value m = p.norm(names.norm, x, {.rows = x.rows, .width = p.arch().hidden}, x.width);
   m = p.tanh(names.act, p.linear(names.router, std::move(m)));
   return p.linear(names.weights, std::move(m));

@@ -117,7 +117,7 @@ Value Pass::correct(std::string_view op, Value predicted, Value result, Value we
 }
 
 /// dx of all streams, of which the first gets dy: the others are zero where nothing was there.
-void Pass::add_to_first(std::string_view op, const Pointwise& s, const Tensor& dy, const std::shared_ptr<Slot>& x) {
+void Pass::add_to_first(std::string_view op, const Pointwise& s, const Tensor& dy, const std::shared_ptr<TapeSlot>& x) {
   const Into dx = into_rows(op, x, mul(s.rows, s.width, arch_.streams), true);
   backend_.altup()->first_gradient(s, arch_.streams, dy->data(), dx.data);
 }

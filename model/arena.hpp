@@ -14,9 +14,9 @@ enum class Purpose : std::uint8_t { weights, gradients, optimizer, activations, 
 inline constexpr std::size_t purpose_count = 6;
 
 /// The memory behind the arena: the machine's, or a device's.
-class Memory {
+class ArenaMemory {
  public:
-  virtual ~Memory() = default;
+  virtual ~ArenaMemory() = default;
   virtual void* allocate(Bytes bytes) = 0;
   virtual void release(void* data, Bytes bytes) = 0;
 };
@@ -26,7 +26,7 @@ class Memory {
 /// for.
 class Unpacked {
  public:
-  explicit Unpacked(Memory& memory) : memory_(memory) {}
+  explicit Unpacked(ArenaMemory& memory) : memory_(memory) {}
   ~Unpacked() { give(); }
   Unpacked(const Unpacked&) = delete;
   Unpacked& operator=(const Unpacked&) = delete;
@@ -42,7 +42,7 @@ class Unpacked {
   void give() {
     if (data_ != nullptr) memory_.release(data_, bytes_);
   }
-  Memory& memory_;
+  ArenaMemory& memory_;
   void* data_ = nullptr;
   Bytes bytes_;
 };
@@ -79,7 +79,7 @@ inline void* data(const Tensor& t) { return t ? t->data() : nullptr; }
 /// Counts requested bytes exactly, without the cost of alignment and reuse below.
 class Arena {
  public:
-  explicit Arena(Memory& memory) : memory_(memory) {}
+  explicit Arena(ArenaMemory& memory) : memory_(memory) {}
 
   /// `op` must be a name that lives as long as the arena.
   Tensor make(Purpose purpose, std::string_view op, Bytes bytes) {
@@ -104,7 +104,7 @@ class Arena {
   void move(Purpose p, std::string_view from, std::string_view to, Bytes bytes);
   Books& books(Purpose p) { return books_[static_cast<std::size_t>(p)]; }
 
-  Memory& memory_;
+  ArenaMemory& memory_;
   std::array<Bytes, purpose_count> live_{};
   std::array<Books, purpose_count> books_;
   Bytes total_, peak_;

@@ -43,8 +43,9 @@ using Out = void*;
 struct Positions {
   Count queries = 1, past = 0;
   const Rotary* rotary = nullptr;
-  Count apart = 1;                      ///< from one row's position to the next: tokens of a pooled key
-  const Document* documents = nullptr;  ///< of every token of a sequence, each with positions of its own; null: one
+  Count apart = 1;  ///< from one row's position to the next: tokens of a pooled key
+  const DocumentRange* documents =
+      nullptr;  ///< of every token of a sequence, each with positions of its own; null: one
   /// That of token t of the queries.
   Count of(Count t) const { return documents != nullptr ? t - documents[t].first : past + t; }
 };
@@ -73,9 +74,9 @@ struct AttentionInputs {
   double cap = 0;        ///< scores s become cap tanh(s / cap); 0: they do not
   const void* sinks = nullptr;
   bool alibi = false;
-  const ChosenIndex* chosen = nullptr;  ///< the keys of every query; null: all in reach
-  Count indices = 0;                    ///< of a query's choice
-  const Document* documents = nullptr;  ///< of every token of a sequence, which attends within its own; null: one
+  const ChosenIndex* chosen = nullptr;       ///< the keys of every query; null: all in reach
+  Count indices = 0;                         ///< of a query's choice
+  const DocumentRange* documents = nullptr;  ///< of every token of a sequence, which attends within its own; null: one
   RelativeInputs relative = {};
 };
 
@@ -149,8 +150,8 @@ struct Moving {
   std::vector<std::span<const std::int64_t>> tokens = {};  ///< every host array of ids and targets; lengths stay
   Count past = 0;                                          ///< of every Positions and Attention
   std::uint64_t steps = 0;                                 ///< the first of Dropout's
-  double rate = 0;                                         ///< of AdamW and Momentum
-  Count step = 0;                                          ///< of AdamW
+  double rate = 0;                                         ///< OptimizerStep::rate
+  Count step = 0;                                          ///< OptimizerStep::step
 };
 
 /// A backend's recording (a captured graph) of a sequence of operators. Destroyed before its tensors.
@@ -161,7 +162,7 @@ class Recording {
   virtual std::string how() const = 0;
 };
 
-class Backend : public Memory {
+class Backend : public ArenaMemory {
  public:
   virtual Bytes number() const = 0;  ///< of weights and activations
   /// The format of its numbers: of a size, there is one that most backends have.
@@ -385,14 +386,7 @@ class Backend : public Memory {
   virtual void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) = 0;
   /// Every gradient *= factor. A NaN factor skips the operation, here and in the optimizers that take one.
   virtual void multiply_by(Updates, const double* factor) = 0;
-  virtual void adamw(Updates, const AdamW&) = 0;
-  virtual void sgd(Updates, const Momentum&) = 0;
-  virtual void lion(Updates, const Lion&) { throw_lack(); }
-  virtual void adafactor(Updates, const Adafactor&) { throw_lack(); }
-  virtual void muon(Updates, const Muon&) { throw_lack(); }
-  /// AdamW with moments of 8 bits, of all parameters in a row: the codes of all first ones, of all second ones, and
-  /// float32 scales of the two, each of 256 numbers (arXiv:2110.02861).
-  virtual void adamw_in_8_bits(Updates, const AdamW&, Out /*moments*/) { throw_lack(); }
+  virtual void update(Updates, const OptimizerStep&) = 0;
 
   /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted
   /// numbers count each operation as it executes.

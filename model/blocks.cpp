@@ -12,7 +12,7 @@ namespace llmcalc::model {
 namespace {
 
 /// A number of up to 8 bits in two places: its low bits and the others.
-struct Field {
+struct BitField {
   Count low = 0;
   int low_bits = 0;
   Count high = 0;
@@ -33,45 +33,45 @@ constexpr Count bit(Count byte, Count at = 0) { return 8 * byte + at; }
 
 // ---- where codes lie: number i of a block
 
-Field code_q2(Count i) { return {.low = bit(16 + i / 128 * 32 + i % 32, i % 128 / 32 * 2), .low_bits = 2}; }
-Field code_q3(Count i) { return {bit(32 + i / 128 * 32 + i % 32, i % 128 / 32 * 2), 2, bit(i % 32, i / 32), 1}; }
-Field code_q4(Count i) { return {.low = bit(16 + i / 64 * 32 + i % 32, i % 64 / 32 * 4), .low_bits = 4}; }
-Field code_q5(Count i) { return {bit(48 + i / 64 * 32 + i % 32, i % 64 / 32 * 4), 4, bit(16 + i % 32, i / 32), 1}; }
-Field code_q6(Count i) {
+BitField code_q2(Count i) { return {.low = bit(16 + i / 128 * 32 + i % 32, i % 128 / 32 * 2), .low_bits = 2}; }
+BitField code_q3(Count i) { return {bit(32 + i / 128 * 32 + i % 32, i % 128 / 32 * 2), 2, bit(i % 32, i / 32), 1}; }
+BitField code_q4(Count i) { return {.low = bit(16 + i / 64 * 32 + i % 32, i % 64 / 32 * 4), .low_bits = 4}; }
+BitField code_q5(Count i) { return {bit(48 + i / 64 * 32 + i % 32, i % 64 / 32 * 4), 4, bit(16 + i % 32, i / 32), 1}; }
+BitField code_q6(Count i) {
   const Count quarter = i % 128 / 32, at = i / 128;
   return {bit(64 * at + quarter % 2 * 32 + i % 32, quarter / 2 * 4), 4, bit(128 + 32 * at + i % 32, 2 * quarter), 2};
 }
-Field code_iq4_nl(Count i) { return {.low = bit(2 + i % 16, i / 16 * 4), .low_bits = 4}; }
-Field code_iq4_xs(Count i) { return {.low = bit(8 + i / 32 * 16 + i % 16, i % 32 / 16 * 4), .low_bits = 4}; }
+BitField code_iq4_nl(Count i) { return {.low = bit(2 + i % 16, i / 16 * 4), .low_bits = 4}; }
+BitField code_iq4_xs(Count i) { return {.low = bit(8 + i / 32 * 16 + i % 16, i % 32 / 16 * 4), .low_bits = 4}; }
 
 // ---- where scales and least numbers lie: part k of a block
 
-Field scale_q2(Count k) { return {.low = bit(k), .low_bits = 4}; }
-Field least_q2(Count k) { return {.low = bit(k, 4), .low_bits = 4}; }
-Field scale_q3(Count k) { return {bit(96 + k % 8, k / 8 * 4), 4, bit(104 + k % 4, k / 4 * 2), 2}; }
-Field scale_q4(Count k) {
+BitField scale_q2(Count k) { return {.low = bit(k), .low_bits = 4}; }
+BitField least_q2(Count k) { return {.low = bit(k, 4), .low_bits = 4}; }
+BitField scale_q3(Count k) { return {bit(96 + k % 8, k / 8 * 4), 4, bit(104 + k % 4, k / 4 * 2), 2}; }
+BitField scale_q4(Count k) {
   if (k < 4) return {.low = bit(4 + k), .low_bits = 6};
   return {bit(8 + k), 4, bit(k, 6), 2};
 }
-Field least_q4(Count k) {
+BitField least_q4(Count k) {
   if (k < 4) return {.low = bit(8 + k), .low_bits = 6};
   return {bit(8 + k, 4), 4, bit(4 + k, 6), 2};
 }
-Field scale_q6(Count k) { return {.low = bit(192 + k), .low_bits = 8}; }
-Field scale_iq4_xs(Count k) { return {bit(4 + k / 2, k % 2 * 4), 4, bit(2, 2 * k), 2}; }
+BitField scale_q6(Count k) { return {.low = bit(192 + k), .low_bits = 8}; }
+BitField scale_iq4_xs(Count k) { return {bit(4 + k / 2, k % 2 * 4), 4, bit(2, 2 * k), 2}; }
 
-using Place = Field (*)(Count);
+using FieldPlace = BitField (*)(Count);
 
 struct BlockLayout {
   std::string_view name;
   Count part;  ///< numbers of a part
   int bits;    ///< of a code
-  Place code;
+  FieldPlace code;
   Count d;  ///< byte of the block's scale
-  Place scale = nullptr;
+  FieldPlace scale = nullptr;
   int scale_zero = 0;  ///< the code of scale 0
   int scale_most = 1;  ///< the greatest code of a scale, less that
-  Place least = nullptr;
+  FieldPlace least = nullptr;
   Count dmin = 0;
   bool is_signed = false;  ///< scales are two's complement of 8 bits
   bool is_uneven = false;  ///< codes choose one of 16 values
@@ -214,7 +214,8 @@ class Block {
     return sign * most;
   }
   /// The block's number in half precision, and a code for each part that is not below what the part needs.
-  static void write_all(std::byte* to, Count byte, Place place, int most, int zero, const std::vector<float>& needed) {
+  static void write_all(std::byte* to, Count byte, FieldPlace place, int most, int zero,
+                        const std::vector<float>& needed) {
     const float all = *std::max_element(needed.begin(), needed.end());
     const float d = write_half_above(to, byte, place == nullptr ? all : all / static_cast<float>(most));
     for (std::size_t k = 0; place != nullptr && k < needed.size(); ++k) {

@@ -114,7 +114,7 @@ struct Places {
 };
 
 /// The scale of a group, and what else its codes mean.
-struct Group {
+struct CodedGroup {
   float scale = 1, least = 0;
   int zero = 0;
 
@@ -220,9 +220,9 @@ void write_scale(const Places& p, std::byte* to, Count group, float scale, float
   }
 }
 
-Group read_group(const Places& p, const std::byte* from, Count group, float tensor) {
+CodedGroup read_group(const Places& p, const std::byte* from, Count group, float tensor) {
   const Coding& c = p.coding;
-  Group g{.scale = read_scale(p, from, group, tensor)};
+  CodedGroup g{.scale = read_scale(p, from, group, tensor)};
   if (c.code == Code::integer) g.zero = 1 << (c.bits - 1);
   if (c.code == Code::shifted) g.zero = static_cast<int>(read_bits(from, p.second(group), c.bits));
   if (c.code == Code::raised) g.least = half_of(read_bits(from, p.second(group), 16));
@@ -314,7 +314,7 @@ void encode(const CodedShape& s, std::span<const float> from, std::byte* to) {
     write_bits(to, p.tensor_scale(s.bytes()), 32, bits_of(tensor_scale(p, all)));
   const float tensor = read_tensor_scale(p, s, to);
   write_outer(p, to, all);
-  std::vector<Group> groups;
+  std::vector<CodedGroup> groups;
   for (Count g = 0; g < p.groups(); ++g) {
     write_group(p, to, g, all[static_cast<std::size_t>(g)], tensor);
     groups.push_back(read_group(p, to, g, tensor));
@@ -335,7 +335,7 @@ void decode_rows(const CodedShape& s, const std::byte* from, Count first, Count 
   const float tensor = read_tensor_scale(p, s, from);
   for (Count r = first; r < first + n; ++r)
     for (Count begin = 0; begin < p.width; begin += p.group_width()) {
-      const Group g = read_group(p, from, p.group_of(r, begin), tensor);
+      const CodedGroup g = read_group(p, from, p.group_of(r, begin), tensor);
       for (Count c = begin; c < std::min(p.width, begin + p.group_width()); ++c)
         *to++ = g.value(p.coding, read_bits(from, p.code(r, c), p.coding.bits));
     }

@@ -100,12 +100,12 @@ HeadView Pass::cached_pooled(const LayerCache& c, const CachedRows& rows, Count 
 namespace {
 
 /// Queries of all heads, and the low rank that they come from, for an indexer that reads it.
-struct Queries {
+struct CompressedQueries {
   Value q, low;
 };
 
 /// Through a low rank with a norm, then each head under a norm without weights.
-Queries queries(Pass& p, const Value& x) {
+CompressedQueries queries(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value low = p.linear("attn.q_down", x);
   const Count rows = low.rows;
@@ -127,11 +127,12 @@ RopePart turned(const Pass& p, Value& x, Count heads) {
   return {x, heads, m.head_dim, m.latent.rope_dim, m.head_dim - m.latent.rope_dim};
 }
 
-constexpr PoolNames pool_names{"attn.pool_keys", "attn.pool_gate", "attn.pool", "attn.pool_norm", "attn.pool_rope"};
+constexpr PooledKeyNames pool_names{"attn.pool_keys", "attn.pool_gate", "attn.pool", "attn.pool_norm",
+                                    "attn.pool_rope"};
 
 }  // namespace
 
-Value pooled_keys(Pass& p, const PoolNames& names, Value x, Count width, bool detached) {
+Value pooled_keys(Pass& p, const PooledKeyNames& names, Value x, Count width, bool detached) {
   const Count ratio = p.mixer().compressed.ratio, rope = p.mixer().latent.rope_dim;
   const auto projected = [&](const char* op, Value in) {
     return detached ? p.detached(op, std::move(in)) : p.linear(op, std::move(in));

@@ -32,7 +32,7 @@ std::vector<Tensor> tensors(const std::vector<Value>& in) {
 
 }  // namespace
 
-HeadView Pass::view(const Part& p, const std::vector<Tensor>& data) const {
+HeadView Pass::view(const HeadPart& p, const std::vector<Tensor>& data) const {
   const Tensor& tensor = data[p.tensor];
   if (!tensor) return {};  // the cache has it
   const auto* at = static_cast<const std::byte*>(tensor->data()) + (p.offset * backend_.number()).value;
@@ -40,7 +40,7 @@ HeadView Pass::view(const Part& p, const std::vector<Tensor>& data) const {
   return {.data = at, .sequence = mul(tokens, p.token), .token = p.token, .head = p.head};
 }
 
-HeadView Pass::pooled_view(const Part& p, const std::vector<Tensor>& data) const {
+HeadView Pass::pooled_view(const HeadPart& p, const std::vector<Tensor>& data) const {
   HeadView v = view(p, data);
   if (const Count ratio = mixer().compressed.ratio; ratio > 0)
     v.sequence = mul(ceil_div(step_.queries, ratio), p.token);
@@ -91,7 +91,7 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
   const AttentionImpl how = plan().attention;
   const bool remade = plan().recompute == Recompute::selective;
   std::vector<Tensor> held;
-  std::vector<std::shared_ptr<Slot>> slots;
+  std::vector<std::shared_ptr<TapeSlot>> slots;
   for (const Value& v : in) {
     held.push_back(keep(op, v).data);
     slots.push_back(v.slot);

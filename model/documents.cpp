@@ -12,8 +12,8 @@ bool keeps_documents_apart(const Arch& a) {
   return a.linear_layers.empty() && !a.mlp_shift;
 }
 
-std::vector<Document> documents_by_token(const Documents& runs) {
-  std::vector<Document> all;
+std::vector<DocumentRange> documents_by_token(const Documents& runs) {
+  std::vector<DocumentRange> all;
   for (const DocumentRun& run : runs)
     for (Count i = 0; i < run.count; ++i) {
       const Count first = static_cast<Count>(all.size());

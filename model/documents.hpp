@@ -9,12 +9,12 @@
 namespace llmcalc::model {
 
 /// Tokens [first, end) of a sequence.
-struct Document {
+struct DocumentRange {
   Count first = 0, end = 0;
 };
 
 /// The document of every token of a sequence; none where a sequence is one document.
-std::vector<Document> documents_by_token(const Documents& runs);
+std::vector<DocumentRange> documents_by_token(const Documents& runs);
 
 /// Whether the model's layers can keep documents apart: recurrences, convolutions, indexers and pooled keys take a
 /// sequence for one.

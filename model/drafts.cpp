@@ -17,9 +17,9 @@ std::vector<std::int64_t> ahead(std::span<const std::int64_t> tokens, Count leng
 }
 
 /// The texts of a drafting pass, and what is certain of them, drafts at their ends.
-class Speculation {
+class DraftedTexts {
  public:
-  Speculation(const Backend& backend, std::span<const std::int64_t> ids, Count sequences)
+  DraftedTexts(const Backend& backend, std::span<const std::int64_t> ids, Count sequences)
       : backend_(backend), ids_(ids), sequences_(sequences), queries_(static_cast<Count>(ids.size()) / sequences) {}
 
   /// Hears the model's logits: of the last token of each text, all of which is kept, or of every one.
@@ -104,7 +104,7 @@ Drafts Transformer::drafted(std::span<const std::int64_t> ids, Count sequences, 
   s.queries = queries;
   Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, &cache);
   pass.watch(stop_);
-  Speculation texts(backend_, ids, sequences);
+  DraftedTexts texts(backend_, ids, sequences);
   forward_further(pass, ids, [&](Count k, const Value& y) {
     k == 0 ? texts.keep(y) : texts.draft(y);
     return Further{pass.hold(texts.tokens_ahead(k + 1)), texts.kept() - 1};

@@ -28,12 +28,14 @@ Value own_norm(Pass& p, std::string_view op, Value x) {
 // ---- MLP
 
 /// Names of one MLP's operators: dense, routed experts, shared experts.
-struct MlpNames {
+struct MlpOperators {
   const char *gate, *up, *act, *mul, *down;
 };
-constexpr MlpNames dense{"mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
-constexpr MlpNames routed{"mlp.expert_gate", "mlp.expert_up", "mlp.expert_act", "mlp.expert_mul", "mlp.expert_down"};
-constexpr MlpNames shared{"mlp.shared_gate", "mlp.shared_up", "mlp.shared_act", "mlp.shared_mul", "mlp.shared_down"};
+constexpr MlpOperators dense{"mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
+constexpr MlpOperators routed{"mlp.expert_gate", "mlp.expert_up", "mlp.expert_act", "mlp.expert_mul",
+                              "mlp.expert_down"};
+constexpr MlpOperators shared{"mlp.shared_gate", "mlp.shared_up", "mlp.shared_act", "mlp.shared_mul",
+                              "mlp.shared_down"};
 
 /// An RMSNorm of what the dense MLP's last matrix reads (BitNet, arXiv:2504.12285).
 Value sub_norm(Pass& p, Value h) {
@@ -43,7 +45,7 @@ Value sub_norm(Pass& p, Value h) {
 
 /// W_down act(W_up x), or gated: W_down (act(W_gate x) * W_up x) (Shazeer 2020, arXiv:2002.05202). gates: the router's,
 /// where every expert has matrices of its own.
-Value feed_forward(Pass& p, const MlpNames& names, Value x, const Value* gates) {
+Value feed_forward(Pass& p, const MlpOperators& names, Value x, const Value* gates) {
   const auto project = [&](const char* op, Value in) {
     return gates != nullptr ? p.routed(op, std::move(in), *gates) : p.linear(op, std::move(in));
   };

@@ -12,8 +12,8 @@ struct Indexed {
   Value q, k, weights;
 };
 
-constexpr PoolNames index_pool_names{"attn.index_keys", "attn.index_gate", "attn.index_pool", "attn.index_k_norm",
-                                     "attn.index_k_rope"};
+constexpr PooledKeyNames index_pool_names{"attn.index_keys", "attn.index_gate", "attn.index_pool", "attn.index_k_norm",
+                                          "attn.index_k_rope"};
 
 /// The key of every token under a LayerNorm, or pooled ones.
 Value lightning_key(Pass& p, const Value& x) {
@@ -113,7 +113,7 @@ Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Va
   if (!std::any_of(in.begin(), in.end(), [](const Value& x) { return x.slot && x.slot->asks; })) return chosen;
   chosen->claim(op);
   std::vector<Tensor> held;
-  std::vector<std::shared_ptr<Slot>> slots;
+  std::vector<std::shared_ptr<TapeSlot>> slots;
   for (const Value& x : in) {
     if (!x.data) continue;
     held.push_back(keep(op, x).data);

@@ -26,7 +26,7 @@ struct Energy {
   double watts() const { return joules / time.value; }
 };
 
-struct MemoryTerm {
+struct UsedMemory {
   std::string name;
   Bytes bytes;
   std::string note;
@@ -36,8 +36,8 @@ struct MemoryTerm {
 struct DeviceMemory {
   Bytes used;                          ///< by every process, as the driver says
   Bytes overhead;                      ///< used outside the pool of tensors: context, libraries, kernels
-  std::vector<MemoryTerm> workspaces;  ///< in the pool, for as long as the device is open
-  std::vector<MemoryTerm> terms;       ///< all of it; workspaces once more
+  std::vector<UsedMemory> workspaces;  ///< in the pool, for as long as the device is open
+  std::vector<UsedMemory> terms;       ///< all of it; workspaces once more
 };
 
 /// The board's current state. Clocks in Hz, power in W, temperature in degrees Celsius.

@@ -9,7 +9,7 @@ namespace llmcalc::model {
 struct Pass::LayerInput {
   Tensor all;
   Count rows = 0, width = 0, from_row_to_row = 0, offset = 0;
-  std::shared_ptr<Slot> slot;
+  std::shared_ptr<TapeSlot> slot;
   std::byte* row(Count r, Bytes number) const {
     return static_cast<std::byte*>(all->data()) + (mul(r, from_row_to_row) + offset) * number.value;
   }
@@ -31,7 +31,7 @@ Pass::LayerInput Pass::layer_input() {
                         .width = width,
                         .from_row_to_row = layer_inputs_.width,
                         .offset = mul(layer_, width),
-                        .slot = std::make_shared<Slot>()};
+                        .slot = std::make_shared<TapeSlot>()};
   if (taping())
     tape_->remember([this, part] {
       const Tensor d = taken(part.slot);

@@ -7,14 +7,14 @@
 namespace llmcalc::model {
 
 /// The location of a part of a head in the core's inputs (q, k, v, ...): strides from token to token and head to head.
-struct Part {
+struct HeadPart {
   std::size_t tensor = 0;
   Count offset = 0, token = 0, head = 0;
   Count tokens = 0;  ///< of each sequence; 0: the pass's queries
 };
 struct CoreLayout {
-  Part q, q_rope, k, k_rope, v;
-  Part pooled{};  ///< used where the core has pooled keys
+  HeadPart q, q_rope, k, k_rope, v;
+  HeadPart pooled{};  ///< used where the core has pooled keys
   Count rope_dim = 0;
   double scale = 1;
   double cap = 0;  ///< of the scores, see AttentionInputs
@@ -34,7 +34,7 @@ struct KeysAndValues {
 /// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
 struct StateLayout {
   RecurrentKind kind = RecurrentKind::none;
-  Part q{}, k{}, v{}, decay{}, beta{}, removed{};
+  HeadPart q{}, k{}, v{}, decay{}, beta{}, removed{};
 };
 
 /// Heads of x that positions rotate: `width` numbers of each from `offset` on.

@@ -12,7 +12,7 @@ namespace llmcalc::model {
 std::optional<Bytes> available_memory();
 
 /// Room in a memory.
-struct Room {
+struct MemoryRoom {
   std::optional<Bytes> bytes;  ///< nothing: not known
   const char* of = "this machine";
 };
@@ -20,6 +20,6 @@ struct Room {
 /// InputError if `needed` is more than the room: "WHAT needs 12.3 GiB (13207024435 bytes) and this machine has 4 GiB
 /// available; ADVICE".
 void refuse_beyond_memory(Bytes needed, const char* what, const char* advice,
-                          const Room& room = {.bytes = available_memory()});
+                          const MemoryRoom& room = {.bytes = available_memory()});
 
 }  // namespace llmcalc::model

@@ -53,7 +53,7 @@ Value Pass::mix(std::string_view op, Value given, bool is_first) {
 
 /// Backward is done with the streams that were saved behind a mix.
 void Pass::remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
-                        const std::shared_ptr<Slot>& y) {
+                        const std::shared_ptr<TapeSlot>& y) {
   keep(op, all.back());
   remember(op, s, [this, op, s, view, all = std::move(all), out = y] {
     saved_.resize(std::min(saved_.size(), all.size() - 1));

@@ -36,7 +36,7 @@ Value gated_heads(Pass& p, Value x, Value o) {
   return p.sigmoid_gate("attn.gate_mul", std::move(g), std::move(o));
 }
 
-struct Qkv {
+struct FusedQkv {
   Value q, k, v;
 };
 
@@ -56,7 +56,7 @@ LowRankQueries low_rank_queries(Pass& p, const Value& x) {
 }
 
 /// Values may be the keys before their norm; a layer without keys and values of its own reads those of an earlier one.
-Qkv projections(Pass& p, const Value& x) {
+FusedQkv projections(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value q = m.latent.q_rank > 0 ? low_rank_queries(p, x).q : p.linear("attn.q", x);
   if (m.shared_kv) return {std::move(q), {}, {}};
@@ -65,7 +65,7 @@ Qkv projections(Pass& p, const Value& x) {
   return {std::move(q), std::move(k), std::move(v)};
 }
 
-void norm_heads(Pass& p, Qkv& r) {
+void norm_heads(Pass& p, FusedQkv& r) {
   const Mixer& m = p.mixer();
   if (!m.shared_kv && m.value_norm) {
     const Norm each_head{.rows = r.v.rows * m.kv_heads, .width = m.v_dim()};
@@ -76,7 +76,7 @@ void norm_heads(Pass& p, Qkv& r) {
 }
 
 /// Rotary positions turn pairs of each query's and key's numbers (RoFormer, arXiv:2104.09864).
-void rotate(Pass& p, Qkv& r) {
+void rotate(Pass& p, FusedQkv& r) {
   const Mixer& m = p.mixer();
   if (p.arch().position != Position::rope) return;
   const RopePart queries{r.q, m.heads, m.head_dim, m.head_dim};
@@ -96,7 +96,7 @@ Value normed_heads(Pass& p, Value o) {
 Value grouped_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Step& s = p.step();
-  Qkv r = projections(p, x);
+  FusedQkv r = projections(p, x);
   if (m.attention_gate == AttentionGate::none && !m.indexer.runs()) x = {};
   norm_heads(p, r);
   rotate(p, r);

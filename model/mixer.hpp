@@ -19,12 +19,12 @@ double score_scale(const Pass& p, Count width);
 /// layer's input x and the normed low rank of the queries, where that is read. Null: all keys in reach.
 Tensor chosen_keys(Pass& p, Value x, Value low);
 /// Names of the operators that pool keys: projections of keys and gates, the pool itself, the norm and rotation behind.
-struct PoolNames {
+struct PooledKeyNames {
   const char *keys, *gate, *pool, *norm, *rope;
 };
 /// Keys of `width` for groups of tokens of x, each at the position of its group's first token. `detached`: those of an
 /// indexer, without a gradient of x.
-Value pooled_keys(Pass& p, const PoolNames& names, Value x, Count width, bool detached);
+Value pooled_keys(Pass& p, const PooledKeyNames& names, Value x, Count width, bool detached);
 /// The current layer's compressed attention on x, as wide as x.
 Value compressed_attention(Pass& p, Value x);
 

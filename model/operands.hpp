@@ -8,7 +8,7 @@ namespace llmcalc::model {
 template <std::size_t n>
 struct Pass::Operands {
   std::array<Kept, n> kept;
-  std::array<std::shared_ptr<Slot>, n> slots;
+  std::array<std::shared_ptr<TapeSlot>, n> slots;
   std::array<Count, n> elements;
   std::array<Tensor, n> data() const {
     std::array<Tensor, n> all;

@@ -43,7 +43,7 @@ void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const P
 }
 
 void Pass::look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
-                            const std::shared_ptr<Slot>& y) {
+                            const std::shared_ptr<TapeSlot>& y) {
   const Tensor dy = taken(y);  // nobody else holds it by now
   const double scale = reads_tokens(op) ? numerics().embedding_scale : 1;
   if (scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
@@ -200,7 +200,7 @@ void Pass::rope_at(std::string_view op, const Positions& at, const RopePart& a, 
 // ---- y = a + b: both have dy as it is. The first takes its buffer over, the second shares it, unless it must have one
 // of its own (Slot::apart).
 
-void Pass::share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count n, bool alone) {
+void Pass::share(std::string_view op, const Tensor& dy, const std::shared_ptr<TapeSlot>& to, Count n, bool alone) {
   if (!to->asks) return;
   if (to->gradient) return backend_.accumulate(n, dy->data(), to->gradient->data());
   if (!to->apart || alone) {

@@ -21,7 +21,7 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       kinds_(layer_kinds(arch)),
       module_layer_(step.mtp > 0 ? mtp_layer(arch) : LayerKind()),
       handing_(handed_on(kinds_)),
-      documents_(step.training ? documents_by_token(settings.plan.documents) : std::vector<Document>()),
+      documents_(step.training ? documents_by_token(settings.plan.documents) : std::vector<DocumentRange>()),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
       trace_(trace),
       tape_(tape),
@@ -34,7 +34,7 @@ Value Pass::make(std::string_view op, Count rows, Count width) {
   return make(Purpose::activations, op, rows, width, backend_.number());
 }
 Value Pass::make(Purpose purpose, std::string_view op, Count rows, Count width, Bytes each) {
-  Value y{arena_.make(purpose, op, mul(rows, width) * each), rows, width, std::make_shared<Slot>()};
+  Value y{arena_.make(purpose, op, mul(rows, width) * each), rows, width, std::make_shared<TapeSlot>()};
   if (checking_) made_ = y;
   return y;
 }
@@ -54,14 +54,14 @@ Pass::Kept Pass::keep(std::string_view op, const Value& x) {
   return {x.data, {}};
 }
 
-Pass::Into Pass::into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements) {
+Pass::Into Pass::into(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements) {
   if (!x->asks) return {nowhere(elements * backend_.number()), false};
   const bool there = x->gradient != nullptr;
   if (!there) x->gradient = arena_.make(Purpose::activations, op, elements * backend_.number());
   return {x->gradient->data(), there};
 }
 
-Pass::Into Pass::into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart) {
+Pass::Into Pass::into_rows(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements, bool apart) {
   const Into g = into(op, x, elements);
   if (g.add || !apart) return g;
   backend_.zero(g.data, elements * backend_.number());
@@ -175,7 +175,7 @@ Value Pass::checkpoint(Value given, const std::function<Value(Value)>& block) {
   Value y = block(x);
   tape_ = tape;
   const bool asks = y.slot->asks;
-  y.slot = std::make_shared<Slot>();
+  y.slot = std::make_shared<TapeSlot>();
   y.slot->asks = asks;
   x.data->claim("block.input");
   if (choice_) choice_->claim("attn.index_scores");

@@ -227,7 +227,7 @@ class Pass {
   Positions positions(const Rotary* rotary) const {
     return {.queries = step_.queries, .past = step_.past, .rotary = rotary, .documents = documents()};
   }
-  const Document* documents() const { return documents_.empty() ? nullptr : documents_.data(); }
+  const DocumentRange* documents() const { return documents_.empty() ? nullptr : documents_.data(); }
   Value make(std::string_view op, Count rows, Count width);
   Value make(Purpose purpose, std::string_view op, Count rows, Count width, Bytes each);
   Tensor own(std::string_view op, Bytes bytes);
@@ -256,15 +256,15 @@ class Pass {
   Kept keep(std::string_view op, const Value& x);
   /// What the gradient of a product's matrix reads: of a frozen one nothing.
   Kept keep_for(const Parameter* w, std::string_view op, const Value& x) { return w->gradient ? keep(op, x) : Kept(); }
-  Into into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
+  Into into(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements);
   /// The destination of a gradient of strided rows; the gradient between them is zero.
-  Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
+  Into into_rows(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements, bool apart);
   struct LastRows {
     Count first = 0, apart = 0;  ///< numbers before the first, and from one to the next
   };
   LastRows last_rows(const Value& x, Count rows) const;
-  void add_to_first(std::string_view op, const Pointwise& s, const Tensor& dy, const std::shared_ptr<Slot>& x);
-  GradientPlace place(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
+  void add_to_first(std::string_view op, const Pointwise& s, const Tensor& dy, const std::shared_ptr<TapeSlot>& x);
+  GradientPlace place(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements);
   template <std::size_t n>
   struct Operands;
   template <std::size_t n>
@@ -293,7 +293,7 @@ class Pass {
   void entropy(std::string_view op, const Value& logits, std::span<const std::int64_t> targets, double share,
                double* mean);
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
-  void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
+  void share(std::string_view op, const Tensor& dy, const std::shared_ptr<TapeSlot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
   void rope_at(std::string_view op, const Positions& at, const RopePart& a, const RopePart& b);
   struct NormNumbers {
@@ -315,8 +315,8 @@ class Pass {
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
   /// A shift whose last token lies in the state of `keeper`.
   Value shifted(std::string_view op, std::string_view keeper, Value x, Shift s);
-  HeadView view(const Part& p, const std::vector<Tensor>& data) const;
-  HeadView pooled_view(const Part& p, const std::vector<Tensor>& data) const;
+  HeadView view(const HeadPart& p, const std::vector<Tensor>& data) const;
+  HeadView pooled_view(const HeadPart& p, const std::vector<Tensor>& data) const;
   AttentionInputs inputs(std::string_view op, const CoreLayout& l, const std::vector<Tensor>& data) const;
   /// The part of a pass's tokens that one stack reads.
   struct Stack {
@@ -330,7 +330,7 @@ class Pass {
   void look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                const Value& y);
   void look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
-                        const std::shared_ptr<Slot>& y);
+                        const std::shared_ptr<TapeSlot>& y);
   Value& distances() { return distances_[mixer().bidirectional ? 0 : 1]; }
   RelativeInputs relative(const Attention& s);
   void to_cache(const LayerCache& c, const CachedRows& to, Count row, Count offset, const HeadView& from, Count width);
@@ -353,7 +353,7 @@ class Pass {
   Count saved_before(bool is_first) const;
   using ViewOfMix = std::function<MixView(const std::vector<const void*>&)>;
   void remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
-                    const std::shared_ptr<Slot>& y);
+                    const std::shared_ptr<TapeSlot>& y);
   struct CoreKept;
   /// is_kept: backward reads it; passing: it is there while the core runs alone.
   CoreKept core_kept(std::string_view op, const Attention& s, bool is_kept, bool passing);
@@ -374,12 +374,12 @@ class Pass {
   std::vector<HandedOn> handing_;
   std::map<Count, KeysAndValues> handed_;  ///< by the layer that made them
   /// In training the places of their gradients, also of makers that run again and make new ones.
-  std::map<Count, std::array<std::shared_ptr<Slot>, 2>> awaited_;
+  std::map<Count, std::array<std::shared_ptr<TapeSlot>, 2>> awaited_;
   KeysAndValues given_;
   std::vector<Value> saved_;  ///< residual streams
   Value layer_inputs_;
-  Tensor ids_;                       ///< of the tokens, which all tables that they choose rows of keep once
-  std::vector<Document> documents_;  ///< of every token of a packed sequence in training
+  Tensor ids_;                            ///< of the tokens, which all tables that they choose rows of keep once
+  std::vector<DocumentRange> documents_;  ///< of every token of a packed sequence in training
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;

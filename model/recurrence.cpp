@@ -8,9 +8,9 @@ namespace llmcalc::model {
 namespace {
 
 /// One layer's recurrence on x; the last projection of x frees it.
-class Recurrence {
+class RecurrenceRun {
  public:
-  Recurrence(Pass& p, Value x) : p_(p), r_(p.mixer().recurrent), x_(std::move(x)) {}
+  RecurrenceRun(Pass& p, Value x) : p_(p), r_(p.mixer().recurrent), x_(std::move(x)) {}
 
   /// S = a S + k b (v - a S' k)', o = q' S, with a decay a and a strength b per head; norm(o) under silu(z).
   Value gated_delta_net() {
@@ -35,7 +35,7 @@ class Recurrence {
     Value q = convolved("kda.q", "kda.q_conv"), k = convolved("kda.k", "kda.k_conv");
     Value v = convolved("kda.v", "kda.v_conv");
     Value decay = through_rank("kda.decay_down", "kda.decay_up", x_), beta = p_.linear("kda.beta", x_);
-    const Part row = heads(0, r_.heads, r_.head_dim);
+    const HeadPart row = heads(0, r_.heads, r_.head_dim);
     StateLayout at{.kind = r_.kind, .q = row, .k = row, .v = row, .decay = row, .beta = heads(4, r_.heads, 1)};
     at.k.tensor = 1, at.v.tensor = 2, at.decay.tensor = 3;
     Value o = state("kda.core", StateRule::delta, add(r_.width(), r_.heads), at,
@@ -110,7 +110,7 @@ class Recurrence {
     Value removed = p_.unit("rwkv.removed_key", k, r_.heads);
     k = p_.gate_key("rwkv.key_gate", rate, std::move(k));
     const auto at = [&](std::size_t tensor) {
-      Part part = heads(0, r_.heads, r_.head_dim);
+      HeadPart part = heads(0, r_.heads, r_.head_dim);
       part.tensor = tensor;
       return part;
     };
@@ -211,7 +211,7 @@ class Recurrence {
     Value moves = p_.grouped("rwkv.mix_up", p_.tanh("rwkv.mix_act", std::move(low)));
     return p_.moved_shift("rwkv.mix", std::move(x_), std::move(moves), 5);
   }
-  static Part heads(std::size_t tensor, Count heads, Count width) { return {tensor, 0, mul(heads, width), width}; }
+  static HeadPart heads(std::size_t tensor, Count heads, Count width) { return {tensor, 0, mul(heads, width), width}; }
 
   Convolution convolution(Count channels, bool activated) const {
     const Step& s = p_.step();
@@ -264,7 +264,7 @@ class Recurrence {
 }  // namespace
 
 Value recurrence(Pass& p, Value x) {
-  Recurrence r(p, std::move(x));
+  RecurrenceRun r(p, std::move(x));
   switch (p.mixer().recurrent.kind) {
     case RecurrentKind::gated_delta_net:
       return r.gated_delta_net();
@@ -303,7 +303,7 @@ Value linear_attention(Pass& p, Value x) {
                               .head_dim = m.head_dim,
                               .key_heads = m.heads,
                               .key_dim = m.head_dim};
-  const auto part = [&](std::size_t tensor) { return Part{tensor, 0, mul(m.heads, m.head_dim), m.head_dim}; };
+  const auto part = [&](std::size_t tensor) { return HeadPart{tensor, 0, mul(m.heads, m.head_dim), m.head_dim}; };
   const StateLayout at{.kind = RecurrentKind::none, .q = part(0), .k = part(1), .v = part(2), .decay = {}, .beta = {}};
   Value o = p.recur("attn.core", shape, at, {std::move(q), std::move(k), std::move(v)});
   const Norm whole{.rows = o.rows, .width = o.width};

@@ -52,9 +52,9 @@ class Apart {
 
 /// The results of a training step: the loss of each micro-batch, the squared norm of each parameter's gradient, the
 /// whole norm and the clipping factor.
-class Report {
+class StepReport {
  public:
-  Report(Backend& backend, std::size_t batches, std::size_t parameters)
+  StepReport(Backend& backend, std::size_t batches, std::size_t parameters)
       : backend_(backend),
         batches_(batches),
         parameters_(parameters),
@@ -92,7 +92,7 @@ struct TrainingStep {
   Settings settings;  ///< `steps` 0
   OptimizerSettings optimizer;
   std::weak_ptr<Buffer> gradient;  ///< the first parameter's
-  Report report;
+  StepReport report;
   Replayed first, more, update;  ///< the first micro-batch writes gradients, the others add to them
 };
 

@@ -60,7 +60,7 @@ Value Pass::linear_of_part(std::string_view op, Value x, Count part) {
   return product(op, std::move(x), {.from = mul(part, arch_.hidden)});
 }
 
-GradientPlace Pass::place(std::string_view op, const std::shared_ptr<Slot>& x, Count elements) {
+GradientPlace Pass::place(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements) {
   const Into to = into(op, x, elements);
   return {to.data, to.add};
 }

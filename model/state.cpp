@@ -69,7 +69,7 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
 
   const Kept result = s.normalised ? keep(op, y) : Kept();
   std::vector<Tensor> held;
-  std::vector<std::shared_ptr<Slot>> slots;
+  std::vector<std::shared_ptr<TapeSlot>> slots;
   for (const Value& x : in) {
     held.push_back(keep(op, x).data);
     slots.push_back(x.slot);

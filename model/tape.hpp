@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 
 /// The state of a value that outlives its numbers.
-struct Slot {
+struct TapeSlot {
   Tensor gradient;                ///< of the loss, once backward has come here
   bool asks = true;               ///< for a gradient: something before it is trained
   bool apart = false;             ///< its gradient shares no buffer: dropout works on it in place, or it waits while
@@ -24,12 +24,12 @@ struct Slot {
 struct Value {
   Tensor data;
   Count rows = 0, width = 0;
-  std::shared_ptr<Slot> slot;
+  std::shared_ptr<TapeSlot> slot;
   Count elements() const { return mul(rows, width); }
 };
 
 /// The gradient of a result, which is freed at the end of the rule that takes it.
-inline Tensor taken(const std::shared_ptr<Slot>& slot) { return std::exchange(slot->gradient, nullptr); }
+inline Tensor taken(const std::shared_ptr<TapeSlot>& slot) { return std::exchange(slot->gradient, nullptr); }
 
 class Tape {
  public:

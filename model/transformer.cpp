@@ -100,7 +100,7 @@ Step Transformer::training_step() const { return llmcalc::training_step(settings
 
 double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
                               const std::function<void()>& at_end_of_forward) {
-  const Report report(backend_, 1, 0);
+  const StepReport report(backend_, 1, 0);
   double loss = 0;
   add_gradients(batch, scale, trace, report.loss(0), [&] {
     loss = report.read().losses[0];
@@ -134,37 +134,32 @@ void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, 
 
 double Transformer::update(const OptimizerSettings& o) {
   weights_.fill_blanks();
-  const Report report(backend_, 0, weights_.trained().size());
+  const StepReport report(backend_, 0, weights_.trained().size());
   ask_update(o, report);
   return finished(report.read());
 }
 
 /// Queues the update of the weights, which is skipped where a loss or the gradient is NaN.
-void Transformer::ask_update(const OptimizerSettings& o, const Report& report) {
+void Transformer::ask_update(const OptimizerSettings& o, const StepReport& report) {
   const std::vector<ParameterUpdate> all = weights_.updates();
   backend_.square_sums(all, report.square(0));
   backend_.clip(report.losses(), report.squares(), o.clip, report.norm());
   if (o.clip > 0) backend_.multiply_by(all, report.factor());
-  const AdamW adamw{o.rate, o.beta1, o.beta2, o.epsilon, o.decay, updates_ + 1, report.factor()};
-  switch (weights_.optimizer()) {
-    case Optimizer::adam:
-      return backend_.adamw(all, adamw);
-    case Optimizer::adam8bit:
-      return backend_.adamw_in_8_bits(all, adamw, weights_.coded_moments());
-    case Optimizer::sgd:
-    case Optimizer::momentum:
-      return backend_.sgd(all, {o.rate, o.momentum, o.decay, report.factor()});
-    case Optimizer::lion:
-      return backend_.lion(all, {o.rate, o.beta1, o.beta2, o.decay, report.factor()});
-    case Optimizer::adafactor:
-      return backend_.adafactor(all, {o.rate, o.decay, updates_ + 1, report.factor()});
-    case Optimizer::muon:
-      return backend_.muon(all, {o.rate, o.momentum, o.decay, settings_.plan.newton_schulz_steps, adamw});
-  }
+  backend_.update(all, {.optimizer = weights_.optimizer(),
+                        .rate = o.rate,
+                        .beta1 = o.beta1,
+                        .beta2 = o.beta2,
+                        .epsilon = o.epsilon,
+                        .decay = o.decay,
+                        .momentum = o.momentum,
+                        .step = updates_ + 1,
+                        .iterations = settings_.plan.newton_schulz_steps,
+                        .factor = report.factor(),
+                        .coded = weights_.coded_moments()});
 }
 
 /// The norm of a completed update; throws NotANumber if it was skipped.
-double Transformer::finished(const Report::Numbers& r) {
+double Transformer::finished(const StepReport::Numbers& r) {
   for (const double loss : r.losses)
     if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
   if (!std::isfinite(r.norm)) {
@@ -213,7 +208,7 @@ double Transformer::train(std::span<const Batch> micro_batches, const OptimizerS
   const auto update = [&] { ask_update(o, kept.report); };
   trace != nullptr ? update() : kept.update.run(backend_, arena_, {.rate = o.rate, .step = updates_ + 1}, update);
   settings_.steps = first + n;
-  const Report::Numbers numbers = kept.report.read();
+  const StepReport::Numbers numbers = kept.report.read();
   finished(numbers);
   double loss = 0;
   for (const double l : numbers.losses) loss += l;
@@ -221,7 +216,7 @@ double Transformer::train(std::span<const Batch> micro_batches, const OptimizerS
 }
 
 double Transformer::loss(const Batch& batch, Trace* trace) {
-  const Report report(backend_, 1, 0);
+  const StepReport report(backend_, 1, 0);
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, nullptr, nullptr);
   pass.watch(stop_);
   ask_loss(pass, batch, report.loss(0));
@@ -231,7 +226,7 @@ double Transformer::loss(const Batch& batch, Trace* trace) {
 std::string Transformer::first_not_a_number(const Batch& batch) {
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), nullptr, nullptr, nullptr);
   pass.check_numbers();
-  const Report report(backend_, 1, 0);
+  const StepReport report(backend_, 1, 0);
   try {
     if (settings_.plan.mtp > 0 || settings_.plan.logits.chunks > 1)
       ask_loss(pass, batch, report.loss(0));

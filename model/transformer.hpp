@@ -91,8 +91,8 @@ class Transformer {
   void ask_losses(Pass& pass, const Batch& batch, double* loss);
   void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                      const std::function<void()>& at_end_of_forward);
-  void ask_update(const OptimizerSettings& o, const Report& report);
-  double finished(const Report::Numbers& r);
+  void ask_update(const OptimizerSettings& o, const StepReport& report);
+  double finished(const StepReport::Numbers& r);
   TrainingStep& training_step_of(const OptimizerSettings& o, std::size_t batches);
   DecodingStep& decoding_step_of(Cache& cache, Count sequences);
   Arch arch_;

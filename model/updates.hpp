@@ -4,37 +4,27 @@
 #include <cstdint>
 #include <span>
 
+#include "calc/optimizer.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc::model {
 
-struct AdamW {
-  double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
+/// A step of an optimizer. Each reads its own settings:
+///   adam, adam8bit: rate, beta1, beta2, epsilon, decay, step (arXiv:1711.05101);
+///   momentum, sgd: rate, momentum, decay;
+///   lion (arXiv:2302.06675): w -= rate (sign(beta1 m + (1 - beta1) g) + decay w), then m = beta2 m + (1 - beta2) g;
+///   adafactor (arXiv:1804.04235, algorithms 4 and 5; no momentum, rate given): rate, decay, step; the second moment of
+///   a matrix is the product of the means of its rows and columns;
+///   muon (calc/muon.hpp): momentum of a matrix, orthogonalized; of all else AdamW.
+struct OptimizerStep {
+  Optimizer optimizer = Optimizer::adam;
+  double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0, momentum = 0.9;
   Count step = 1;                  ///< counts from 1: bias correction
+  Count iterations = 5;            ///< of Newton-Schulz
   const double* factor = nullptr;  ///< see Backend::multiply_by; already applied to the gradient
-};
-struct Momentum {
-  double rate = 1e-2, momentum = 0.9, decay = 0;
-  const double* factor = nullptr;  ///< as AdamW's
-};
-
-/// Lion (arXiv:2302.06675): w -= rate (sign(beta1 m + (1 - beta1) g) + decay w), then m = beta2 m + (1 - beta2) g.
-struct Lion {
-  double rate = 1e-4, beta1 = 0.9, beta2 = 0.99, decay = 0;
-  const double* factor = nullptr;  ///< as AdamW's
-};
-/// Adafactor (arXiv:1804.04235, algorithms 4 and 5) without momentum, at a rate of its own: the second moment of a
-/// matrix is the product of its rows' and columns' means.
-struct Adafactor {
-  double rate = 1e-3, decay = 0;
-  Count step = 1;
-  const double* factor = nullptr;  ///< as AdamW's
-};
-/// Muon (calc/muon.hpp): the momentum of a matrix, made orthogonal; of all else AdamW.
-struct Muon {
-  double rate = 2e-2, momentum = 0.95, decay = 0;
-  Count iterations = 5;
-  AdamW others = {};
+  /// adam8bit: of all parameters in a row, codes of the first moments, codes of the second ones, and float32 scales of
+  /// both, each of coded_block numbers (arXiv:2110.02861).
+  void* coded = nullptr;
 };
 
 /// Numbers that moments and velocities are stored in.

@@ -153,23 +153,19 @@ void Weights::make_states(Parameter& p, const Plan& plan) {
   const auto state = [&](Count n) {
     return zeros(Purpose::optimizer, n * (states_ == StateFormat::wide ? backend_.wide() : Bytes(2)));
   };
-  switch (plan.optimizer) {
-    case Optimizer::sgd:
-    case Optimizer::adam8bit:  // all parameters' together
+  const OptimizerTraits& t = traits(plan.optimizer);
+  const Count moments = p.whole ? t.matrix_moments : t.moments;
+  switch (t.storage) {
+    case MomentStorage::coded:  // one tensor of all parameters
       return;
-    case Optimizer::momentum:
-    case Optimizer::lion:
-      p.first = state(p.elements());
+    case MomentStorage::plain:
+      if (moments > 0) p.first = state(p.elements());
+      if (moments > 1) p.second = state(p.elements());
       return;
-    case Optimizer::adafactor:
+    case MomentStorage::factored:
       if (p.whole) p.first = zeros(Purpose::optimizer, mul(p.shape.groups, p.shape.out) * backend_.wide());
       p.second =
           zeros(Purpose::optimizer, (p.whole ? mul(p.shape.groups, p.shape.in) : p.elements()) * backend_.wide());
-      return;
-    case Optimizer::adam:
-    case Optimizer::muon:
-      p.first = state(p.elements());
-      if (!p.whole) p.second = state(p.elements());
       return;
   }
 }
@@ -183,8 +179,9 @@ StateFormat state_format(DType t) {
 
 /// Whether the optimizer updates a parameter's matrices each as one.
 bool is_updated_whole(Optimizer optimizer, const ParameterShape& p, const ParameterOperators& operators) {
-  if (optimizer == Optimizer::muon) return operators.is_matrix(p) && muon_matrices(operators.of(p)) != Matrices();
-  return optimizer == Optimizer::adafactor && operators.is_matrix(p);
+  const OptimizerTraits& t = traits(optimizer);
+  if (!t.updates_matrices() || !operators.is_matrix(p)) return false;
+  return !t.orthogonalizes || muon_matrices(operators.of(p)) != Matrices();
 }
 
 }  // namespace
@@ -204,8 +201,8 @@ void Weights::make_trainable(const Plan& plan) {
     }
     make_states(p, plan);
   }
-  if (const Count n = count_trained(); plan.optimizer == Optimizer::adam8bit)
-    coded_moments_ = zeros(Purpose::optimizer, Bytes(add(mul(2, n), mul(8, ceil_div(n, DynamicCodes::block)))));
+  if (const OptimizerTraits& t = traits(plan.optimizer); t.storage == MomentStorage::coded)
+    coded_moments_ = zeros(Purpose::optimizer, coded_moment_bytes(t, count_trained()));
 }
 
 void Weights::zero_gradients() {

@@ -17,7 +17,7 @@ namespace llmcalc {
 namespace {
 
 using Text = std::string_view;
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 /// Words that say that weights are stored in another format, and not in which: containers and programs.
 constexpr std::array open_words{
@@ -39,8 +39,8 @@ constexpr std::array pairs{Pair{"gptq", "int4", "gptq"},  Pair{"gptq", "int8", "
                            Pair{"bnb", "int8", "int8"},   Pair{"mxfp4", "int4", "mxfp4"},
                            Pair{"nvfp4", "int4", "nvfp4"}};
 
-Words words_of(Text name) {
-  Words out(1);
+WordList words_of(Text name) {
+  WordList out(1);
   for (const char c : lower(name)) {
     if (c == '-' || c == '_' || c == ' ')
       out.emplace_back();
@@ -50,14 +50,14 @@ Words words_of(Text name) {
   return out;
 }
 
-std::string joined(const Words& words, std::size_t from, std::size_t n, char by) {
+std::string joined(const WordList& words, std::size_t from, std::size_t n, char by) {
   std::string out;
   for (std::size_t i = from; i < from + n; ++i) out += (i == from ? "" : std::string(1, by)) + words[i];
   return out;
 }
 
 /// The format that `n` words from the i-th on say; empty where they say none.
-std::string format_in(const Words& words, std::size_t i, std::size_t n) {
+std::string format_in(const WordList& words, std::size_t i, std::size_t n) {
   const std::string mix = joined(words, i, n, '_'), row = joined(words, i, n, '-');
   if (is_gguf_mix(mix) && mix.find_first_of("0123456789") != std::string::npos && !dtype(row)) return "gguf:" + mix;
   for (const auto& [word, format] : other_words)
@@ -67,11 +67,11 @@ std::string format_in(const Words& words, std::size_t i, std::size_t n) {
 
 /// A name's words about formats, and the others.
 struct SplitName {
-  Words formats{}, open{}, others{};
+  WordList formats{}, open{}, others{};
 };
 
 SplitName split(Text name) {
-  const Words words = words_of(name);
+  const WordList words = words_of(name);
   SplitName s;
   for (std::size_t i = 0; i < words.size();) {
     std::size_t n = std::min<std::size_t>(3, words.size() - i);
@@ -88,14 +88,14 @@ SplitName split(Text name) {
 }
 
 /// Takes `word` out of the list; says whether it was there.
-bool take(Words& list, Text word) {
+bool take(WordList& list, Text word) {
   const auto at = std::find(list.begin(), list.end(), word);
   if (at == list.end()) return false;
   list.erase(at);
   return true;
 }
 
-bool has(const Words& list, Text word) { return std::find(list.begin(), list.end(), word) != list.end(); }
+bool has(const WordList& list, Text word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
 /// Makes one format of a method and a width, and drops what a container's name adds to a mix.
 void join_pairs(SplitName& s) {
@@ -119,7 +119,7 @@ constexpr std::array other_models{
                "bf16,experts=int4-g32 with 'kimi-k2', or 'kimi-k2.5', which is stored so and has a tower"}};
 
 /// hub moonshotai/Kimi-K2-Thinking, config.json: "quantization_config" packs the experts.
-void refuse_other_model(Text name, const Words& words, const Builtin& preset) {
+void refuse_other_model(Text name, const WordList& words, const Builtin& preset) {
   for (const OtherModel& other : other_models)
     if (preset.name == other.preset && has(words, other.word))
       throw InputError(fmt::format("{} has the shape of preset '{}', but its checkpoint stores {}", in_quotes(name),

@@ -57,19 +57,19 @@ std::optional<ReachedLink> reached_link(const CollectiveQuestion& q, const Link&
 }
 
 /// Seconds of the collective over a link at its own rates, and as estimated.
-struct Times {
+struct CollectiveTimes {
   Seconds best;
   std::optional<Seconds> estimated{};
 };
-Times times(CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l,
-            const std::optional<ReachedLink>& reached) {
-  Times t{collective_time(o, a, q.bytes, q.ranks, l)};
+CollectiveTimes times(CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l,
+                      const std::optional<ReachedLink>& reached) {
+  CollectiveTimes t{collective_time(o, a, q.bytes, q.ranks, l)};
   if (reached) t.estimated = reached->start + collective_time(o, a, q.bytes, q.ranks, reached->link);
   return t;
 }
 
 void add_row(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l,
-             const std::optional<Times>& t) {
+             const std::optional<CollectiveTimes>& t) {
   const auto schedule = collective_schedule(o, a, q.ranks, l.torus);
   if (!schedule) return;
   const ByteFraction volume = collective_volume(o, a, q.bytes, q.ranks, l.torus);
@@ -110,7 +110,7 @@ Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l,
 }
 
 /// " in 6 ms, estimated (4.2 ms at best)"
-std::string time_text(const Times& t) {
+std::string time_text(const CollectiveTimes& t) {
   const std::string best = human_text(t.best.value, Unit::seconds);
   return t.estimated
              ? fmt::format(" in {}, estimated ({} at best)", human_text(t.estimated->value, Unit::seconds), best)

@@ -71,14 +71,15 @@ std::string value_text(const Definition& d, double v) {
 }
 
 /// Sums of a report, and where their parts stand.
-struct Sum {
+struct CompareSum {
   std::string_view path, parts;
 };
-constexpr std::array sums{Sum{"step.time_s", "step.breakdown_s."}, Sum{"memory.total_bytes", "memory."},
-                          Sum{"memory.peak_bytes", "memory."}, Sum{"inference_memory.total_bytes", "inference_memory."},
-                          Sum{"flops.hardware_total", "flops."}};
+constexpr std::array sums{CompareSum{"step.time_s", "step.breakdown_s."}, CompareSum{"memory.total_bytes", "memory."},
+                          CompareSum{"memory.peak_bytes", "memory."},
+                          CompareSum{"inference_memory.total_bytes", "inference_memory."},
+                          CompareSum{"flops.hardware_total", "flops."}};
 
-bool is_part(std::string_view path, const Sum& s) {
+bool is_part(std::string_view path, const CompareSum& s) {
   if (!path.starts_with(s.parts)) return false;
   const std::string_view rest = path.substr(s.parts.size());
   constexpr std::array<std::string_view, 9> wholes{"total_bytes",    "peak_bytes", "capacity_bytes",
@@ -90,7 +91,7 @@ bool is_part(std::string_view path, const Sum& s) {
 
 /// "tensor parallel exchanges -1.2 s, bubble +0.3 s": the parts of a sum that change it most.
 std::string because(const Definition& whole, const json::Value& a, const json::Value& b) {
-  const auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& s) { return s.path == whole.path; });
+  const auto sum = std::find_if(sums.begin(), sums.end(), [&](const CompareSum& s) { return s.path == whole.path; });
   if (sum == sums.end()) return "";
   std::vector<std::pair<double, const Definition*>> changes;
   for (const Definition& d : explain::definitions()) {

@@ -62,9 +62,9 @@ Ladder ladder(const Space& s, Largest of) {
 }
 
 /// Tries values, one search each.
-class Trial {
+class Probing {
  public:
-  Trial(const Space& space, const LargestQuestion& q, const Searching& searching)
+  Probing(const Space& space, const LargestQuestion& q, const Searching& searching)
       : space_(space), q_(q), searching_(searching), ladder_(ladder(space, q.of)) {}
 
   LargestFound run() {
@@ -186,7 +186,7 @@ Count value_of(const Space& s, const LargestQuestion& q) {
 }
 
 LargestFound largest(const Space& space, const LargestQuestion& q, const Searching& searching) {
-  return Trial(space, q, searching).run();
+  return Probing(space, q, searching).run();
 }
 
 }  // namespace llmcalc

@@ -194,7 +194,7 @@ class Mender {
 
   void offload() {
     const bool can_move =
-        s_.plan.optimizer != Optimizer::muon && optimizer_bytes(s_.plan, {.total = 1, .factored = 1}) > Bytes();
+        !traits(s_.plan.optimizer).orthogonalizes && optimizer_bytes(s_.plan, {.total = 1, .factored = 1}) > Bytes();
     for (const auto& [remedy, what] : {std::pair{Remedy::offloaded_activations, &Offload::activations},
                                        {Remedy::offloaded_optimizer, &Offload::optimizer},
                                        {Remedy::offloaded_weights, &Offload::weights}})

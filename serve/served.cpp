@@ -154,7 +154,7 @@ Spread spread_of(const TokenGaps& g) {
 }
 
 /// The times of each request.
-struct RequestTimes {
+struct RequestSpan {
   std::vector<Seconds> first, per_token, whole;
 };
 
@@ -174,13 +174,13 @@ bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& reque
 namespace {
 
 /// A part of a run: `from` is not in it, `to` is.
-struct Window {
+struct RunWindow {
   Ticks from = 0, to = 0;
 };
 
 /// From the first arrival to the last token.
-Window whole(const ServerRun& run) {
-  Window all{never, run.end};
+RunWindow whole(const ServerRun& run) {
+  RunWindow all{never, run.end};
   for (const AnswerTimes& a : run.answers)
     if (a.last != never) all.from = std::min(all.from, a.sent);
   return all;
@@ -188,7 +188,7 @@ Window whole(const ServerRun& run) {
 
 /// From as many answers as there are users to the last answer that a further request followed: the arrival of that one
 /// counts from it. Nothing where fewer are answered.
-Window while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
+RunWindow while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   std::vector<Ticks> ends;
   Ticks last = 0;
   for (std::size_t i = 0; i < traffic.requests.size(); ++i) {
@@ -203,7 +203,7 @@ Window while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   return {*nth, last};
 }
 
-CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requests, const Slo& slo, Window s) {
+CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requests, const Slo& slo, RunWindow s) {
   CountedAnswers c{.begin = seconds(s.from), .time = seconds(s.to - s.from)};
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const AnswerTimes& a = run.answers[i];
@@ -219,7 +219,7 @@ CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requ
 /// Of `answered` requests; at least one.
 CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, const Slo& slo, Count answered) {
   if (traffic.users > 0) {
-    const Window s = while_all_ask(run, traffic);
+    const RunWindow s = while_all_ask(run, traffic);
     CountedAnswers some = counted(run, traffic.requests, slo, s);
     some.busy = Seconds(integral(run.timeline.samples(), seconds(s.from), seconds(s.to), &Sample::busy));
     if (2 * some.requests >= answered) return some;
@@ -245,7 +245,7 @@ void add_rates(Served& s, Count replicas) {
 Served served(const ServerRun& run, const RequestTraffic& traffic, Count replicas, const Slo& slo) {
   const std::vector<ServerRequest>& requests = traffic.requests;
   Served s;
-  RequestTimes times;
+  RequestSpan times;
   Count prompts = 0, met = 0, cached = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const AnswerTimes& a = run.answers[i];
@@ -262,7 +262,7 @@ Served served(const ServerRun& run, const RequestTraffic& traffic, Count replica
     ++s.requests;
   }
   if (s.requests == 0) return s;
-  const Window all = whole(run);
+  const RunWindow all = whole(run);
   s.duration = seconds(all.to - all.from);
   s.first_token = spread(std::move(times.first));
   s.per_token = spread(std::move(times.per_token));

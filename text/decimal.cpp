@@ -40,21 +40,21 @@ std::optional<Decimal> decimal(std::string digits, int e) {
     ++e;
   }
   digits.erase(0, digits.find_first_not_of('0'));
-  Wide d = 0;
+  Int128 d = 0;
   for (const char c : digits)
-    if (__builtin_mul_overflow(d, Wide{10}, &d) || __builtin_add_overflow(d, static_cast<unsigned>(c - '0'), &d))
+    if (__builtin_mul_overflow(d, Int128{10}, &d) || __builtin_add_overflow(d, static_cast<unsigned>(c - '0'), &d))
       return std::nullopt;
   return Decimal{d, e, e};
 }
 
 /// Takes factors p^-power out of d, or puts p^power in, as long as that is exact and below the limit.
-std::optional<Inexact> scale(Wide& d, unsigned p, int power, Wide limit) {
+std::optional<Inexact> scale(Int128& d, unsigned p, int power, Int128 limit) {
   for (; power < 0; ++power) {
     if (d % p != 0) return Inexact::fraction;
     d /= p;
   }
   for (; power > 0; --power)
-    if (__builtin_mul_overflow(d, Wide{p}, &d) || d >= limit) return Inexact::too_large;
+    if (__builtin_mul_overflow(d, Int128{p}, &d) || d >= limit) return Inexact::too_large;
   return std::nullopt;
 }
 
@@ -81,9 +81,9 @@ Numeral numeral(std::string_view text) {
   return {Misread::none, *value, rest};
 }
 
-Whole whole(const Decimal& d, Wide limit) {
-  if (d.digits == 0) return {Wide{0}, {}};
-  Wide n = d.digits;
+Whole whole(const Decimal& d, Int128 limit) {
+  if (d.digits == 0) return {Int128{0}, {}};
+  Int128 n = d.digits;
   // Divisions come first, so that intermediate values do not overflow.
   auto problem = scale(n, 5, std::min(d.fives, 0), limit);
   if (!problem) problem = scale(n, 2, std::min(d.twos, 0), limit);
@@ -95,7 +95,7 @@ Whole whole(const Decimal& d, Wide limit) {
 
 std::optional<double> real(const Decimal& d) {
   std::string digits;
-  for (Wide n = d.digits; n != 0; n /= 10)
+  for (Int128 n = d.digits; n != 0; n /= 10)
     digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(n % 10)));
   digits = (digits.empty() ? "0" : digits) + "e" + std::to_string(d.fives);
   double value = 0;

@@ -12,7 +12,7 @@ namespace llmcalc {
 /// digits x 2^twos x 5^fives. A unit's factor is a product of twos and fives too (1000 = 2^3 x 5^3, 1024 = 2^10), so
 /// 1.5 Ki = 15 x 10^-1 x 2^10 is known to be whole, and 0.7 Ki not to be, without any rounding.
 struct Decimal {
-  Wide digits = 0;
+  Int128 digits = 0;
   int twos = 0, fives = 0;
 
   Decimal times_ten_to(int n) const { return {digits, twos + n, fives + n}; }
@@ -36,10 +36,10 @@ enum class Inexact { fraction, too_large };
 
 /// The whole number that `d` is, or why it is not one below `limit`.
 struct Whole {
-  std::optional<Wide> value;
+  std::optional<Int128> value;
   Inexact problem = Inexact::fraction;
 };
-Whole whole(const Decimal& d, Wide limit);
+Whole whole(const Decimal& d, Int128 limit);
 
 /// The nearest double, if it is finite; a number that is not zero does not become zero.
 std::optional<double> real(const Decimal& d);

@@ -74,7 +74,7 @@ std::string plain_text(const Quantity& q) {
 
 }  // namespace
 
-std::string digits(Wide value) {
+std::string digits(Int128 value) {
   std::string s;
   do s.insert(s.begin(), static_cast<char>('0' + static_cast<int>(value % 10)));
   while ((value /= 10) != 0);

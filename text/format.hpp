@@ -39,7 +39,7 @@ std::string seconds_text(Seconds t);  ///< human_text() of seconds
 std::string short_text(const Quantity& value, Unit unit);
 
 /// Every digit of a 128-bit number.
-std::string digits(Wide value);
+std::string digits(Int128 value);
 /// 1234567 -> "1,234,567".
 std::string grouped_digits(const std::string& digits);
 

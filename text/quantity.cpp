@@ -28,51 +28,51 @@ constexpr std::array<Spoken, 6> spoken{{{"a size", "80 GiB"},
 constexpr Spoken of(Kind k) { return spoken[static_cast<std::size_t>(k)]; }
 
 /// A unit is 10^tens x 2^twos base units: bytes, bytes/s, FLOP/s, s, W, USD/h.
-struct Unit {
+struct UnitWord {
   std::string_view name;
   Kind kind = Kind::size;
   int tens = 0, twos = 0;
 };
 
 constexpr std::array units{
-    Unit{"B", Kind::size, 0, 0},
-    Unit{"kB", Kind::size, 3, 0},
-    Unit{"MB", Kind::size, 6, 0},
-    Unit{"GB", Kind::size, 9, 0},
-    Unit{"TB", Kind::size, 12, 0},
-    Unit{"PB", Kind::size, 15, 0},
-    Unit{"KiB", Kind::size, 0, 10},
-    Unit{"MiB", Kind::size, 0, 20},
-    Unit{"GiB", Kind::size, 0, 30},
-    Unit{"TiB", Kind::size, 0, 40},
-    Unit{"PiB", Kind::size, 0, 50},
-    Unit{"B/s", Kind::rate, 0, 0},
-    Unit{"kB/s", Kind::rate, 3, 0},
-    Unit{"MB/s", Kind::rate, 6, 0},
-    Unit{"GB/s", Kind::rate, 9, 0},
-    Unit{"TB/s", Kind::rate, 12, 0},
-    Unit{"KiB/s", Kind::rate, 0, 10},
-    Unit{"MiB/s", Kind::rate, 0, 20},
-    Unit{"GiB/s", Kind::rate, 0, 30},
-    Unit{"TiB/s", Kind::rate, 0, 40},
-    Unit{"Mbit/s", Kind::rate, 6, -3},
-    Unit{"Gbit/s", Kind::rate, 9, -3},
-    Unit{"FLOP/s", Kind::arithmetic, 0, 0},
-    Unit{"MFLOP/s", Kind::arithmetic, 6, 0},
-    Unit{"GFLOP/s", Kind::arithmetic, 9, 0},
-    Unit{"TFLOP/s", Kind::arithmetic, 12, 0},
-    Unit{"PFLOP/s", Kind::arithmetic, 15, 0},
-    Unit{"EFLOP/s", Kind::arithmetic, 18, 0},
-    Unit{"GOP/s", Kind::arithmetic, 9, 0},
-    Unit{"TOP/s", Kind::arithmetic, 12, 0},
-    Unit{"POP/s", Kind::arithmetic, 15, 0},
-    Unit{"ns", Kind::time, -9, 0},
-    Unit{"us", Kind::time, -6, 0},
-    Unit{"ms", Kind::time, -3, 0},
-    Unit{"s", Kind::time, 0, 0},
-    Unit{"W", Kind::power, 0, 0},
-    Unit{"kW", Kind::power, 3, 0},
-    Unit{"USD/h", Kind::price, 0, 0},
+    UnitWord{"B", Kind::size, 0, 0},
+    UnitWord{"kB", Kind::size, 3, 0},
+    UnitWord{"MB", Kind::size, 6, 0},
+    UnitWord{"GB", Kind::size, 9, 0},
+    UnitWord{"TB", Kind::size, 12, 0},
+    UnitWord{"PB", Kind::size, 15, 0},
+    UnitWord{"KiB", Kind::size, 0, 10},
+    UnitWord{"MiB", Kind::size, 0, 20},
+    UnitWord{"GiB", Kind::size, 0, 30},
+    UnitWord{"TiB", Kind::size, 0, 40},
+    UnitWord{"PiB", Kind::size, 0, 50},
+    UnitWord{"B/s", Kind::rate, 0, 0},
+    UnitWord{"kB/s", Kind::rate, 3, 0},
+    UnitWord{"MB/s", Kind::rate, 6, 0},
+    UnitWord{"GB/s", Kind::rate, 9, 0},
+    UnitWord{"TB/s", Kind::rate, 12, 0},
+    UnitWord{"KiB/s", Kind::rate, 0, 10},
+    UnitWord{"MiB/s", Kind::rate, 0, 20},
+    UnitWord{"GiB/s", Kind::rate, 0, 30},
+    UnitWord{"TiB/s", Kind::rate, 0, 40},
+    UnitWord{"Mbit/s", Kind::rate, 6, -3},
+    UnitWord{"Gbit/s", Kind::rate, 9, -3},
+    UnitWord{"FLOP/s", Kind::arithmetic, 0, 0},
+    UnitWord{"MFLOP/s", Kind::arithmetic, 6, 0},
+    UnitWord{"GFLOP/s", Kind::arithmetic, 9, 0},
+    UnitWord{"TFLOP/s", Kind::arithmetic, 12, 0},
+    UnitWord{"PFLOP/s", Kind::arithmetic, 15, 0},
+    UnitWord{"EFLOP/s", Kind::arithmetic, 18, 0},
+    UnitWord{"GOP/s", Kind::arithmetic, 9, 0},
+    UnitWord{"TOP/s", Kind::arithmetic, 12, 0},
+    UnitWord{"POP/s", Kind::arithmetic, 15, 0},
+    UnitWord{"ns", Kind::time, -9, 0},
+    UnitWord{"us", Kind::time, -6, 0},
+    UnitWord{"ms", Kind::time, -3, 0},
+    UnitWord{"s", Kind::time, 0, 0},
+    UnitWord{"W", Kind::power, 0, 0},
+    UnitWord{"kW", Kind::power, 3, 0},
+    UnitWord{"USD/h", Kind::price, 0, 0},
 };
 
 /// The endings of a plain count.
@@ -116,8 +116,8 @@ Decimal with_ending(const Asked& a) {
   a.refuse("the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024)");
 }
 
-Wide whole_of(const Asked& a, const Decimal& d, int limit_power) {
-  const Whole w = whole(d, Wide{1} << limit_power);
+Int128 whole_of(const Asked& a, const Decimal& d, int limit_power) {
+  const Whole w = whole(d, Int128{1} << limit_power);
   if (w.value) return *w.value;
   if (w.problem == Inexact::fraction) a.refuse("it is not whole");
   a.refuse(fmt::format("write a number below 2^{}", limit_power));
@@ -128,8 +128,8 @@ constexpr std::string_view a_positive_count = "a positive whole number (8192, 8k
 
 Count count_of(const Asked& a) { return static_cast<Count>(whole_of(a, with_ending(a), 63)); }
 
-const Unit* unit(std::string_view name) {
-  for (const Unit& u : units)
+const UnitWord* unit(std::string_view name) {
+  for (const UnitWord& u : units)
     if (u.name == name) return &u;
   return nullptr;
 }
@@ -138,7 +138,7 @@ const Unit* unit(std::string_view name) {
 std::string spoken_of(Kind kind, std::string_view example) { return fmt::format("{} ({})", of(kind).noun, example); }
 
 /// "4.8 TB" for a rate is probably "4.8 TB/s", and the other way round.
-std::string example(const Asked& a, Kind wanted, const Unit& found) {
+std::string example(const Asked& a, Kind wanted, const UnitWord& found) {
   if (wanted == Kind::rate && found.kind == Kind::size && unit(std::string(found.name) + "/s"))
     return std::string(a.text) + "/s";
   if (wanted == Kind::size && found.kind == Kind::rate && unit(found.name.substr(0, found.name.size() - 2)))
@@ -152,7 +152,7 @@ Decimal quantity(const Asked& a, Kind kind, Bare bare) {
   const std::string_view name = !n.rest.empty() && n.rest[0] == ' ' ? n.rest.substr(1) : n.rest;
   if (n.rest.empty() && bare == Bare::allowed) return n.value;
   if (name.empty()) a.refuse("add the unit");
-  const Unit* u = unit(name);
+  const UnitWord* u = unit(name);
   if (u == nullptr && kind == Kind::size && bare == Bare::allowed) u = unit(std::string(name) + "B");  // "1G", "64Mi"
   if (u == nullptr) a.refuse(fmt::format("the unit {} is unknown", in_quotes(name)));
   if (u->kind != kind)
@@ -191,9 +191,9 @@ Count parse_positive(std::string_view text, std::string_view where) {
   return n;
 }
 
-Wide parse_wide(std::string_view text, std::string_view where) {
+Int128 parse_wide(std::string_view text, std::string_view where) {
   const Asked a{text, where, "a positive whole number (5.76e23)"};
-  const Wide n = whole_of(a, with_ending(a), 127);
+  const Int128 n = whole_of(a, with_ending(a), 127);
   if (n < 1) a.refuse();
   return n;
 }

@@ -23,7 +23,7 @@ std::string count_text(Count n);
 /// A whole number as parse_count() reads, at least 1.
 Count parse_positive(std::string_view text, std::string_view where);
 /// A number of FLOPs in [1, 2^127): "5.76e23".
-Wide parse_wide(std::string_view text, std::string_view where);
+Int128 parse_wide(std::string_view text, std::string_view where);
 
 /// A finite number of at least 0, with the endings of parse_count: "0.5", "400k".
 double parse_real(std::string_view text, std::string_view where);

@@ -20,7 +20,7 @@ namespace llmcalc::validate {
 namespace {
 
 /// Large enough to fill the device, and small enough to take seconds.
-struct Sizes {
+struct ProbeSizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
   MatmulSize few, more;             ///< a product and the same of more rows
   MatmulSize aligned{};             ///< a GPU's: a vocabulary's that is a multiple of 8
@@ -30,7 +30,7 @@ struct Sizes {
   Count sequences, tokens;          ///< of attention
   Count rows;                       ///< of activations
 };
-Sizes processor_sizes() {
+ProbeSizes processor_sizes() {
   return {.matmuls = {{256, 768, 768},
                       {1024, 768, 768},
                       {1024, 3072, 768},
@@ -44,7 +44,7 @@ Sizes processor_sizes() {
           .tokens = 256,
           .rows = 256};
 }
-Sizes gpu_sizes() {
+ProbeSizes gpu_sizes() {
   return {.matmuls = {{16384, 2304, 768},
                       {16384, 3072, 768},
                       {16384, 768, 3072},
@@ -64,7 +64,7 @@ Sizes gpu_sizes() {
 }
 
 /// The fixed part of a product's time, which remains with few rows: t = (F + F_half) / rate (Hockney & Jesshope 1981).
-double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, Seconds launch) {
+double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond rate, Seconds launch) {
   const double few = matmul_seconds(b, sizes.few).value, more = matmul_seconds(b, sizes.more).value;
   const double slope = (more - few) / static_cast<double>(sizes.more.rows - sizes.few.rows);
   const double seconds = few - static_cast<double>(sizes.few.rows) * slope - launch.value;
@@ -81,7 +81,7 @@ double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
 }
 
 /// t = longer + exposed shorter, of layers whose operands come from memory.
-double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRates& f, const Calibration& c) {
+double exposed_in_layers(model::Backend& b, const ProbeSizes& sizes, const FormatRates& f, const Calibration& c) {
   Plan plan;
   plan.weight_precision = plan.precision = f.format;
   const Pricing p = pricing(plan, Phase::training);
@@ -161,7 +161,7 @@ double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   return std::max(0.0, (measured - predicted[0]) / (predicted[1] - predicted[0]));
 }
 
-FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
+FormatRates rates_of(model::Backend& b, const ProbeSizes& sizes, DType format, const Calibration& c) {
   FormatRates r;
   r.format = format;
   r.flash = core_rates(b, AttentionImpl::flash, sizes.sequences, sizes.tokens);
@@ -211,16 +211,16 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
 }
 
 /// A measurement of a round, and its share of the round's time on a quiet machine.
-struct Stage {
+struct RoundStage {
   const char* what;
   double share;
 };
-constexpr std::array stages{Stage{"copies", 0.1},
-                            Stage{"small tensors", 0.05},
-                            Stage{"activations", 0.05},
-                            Stage{"products and attention in float32", 0.15},
-                            Stage{"products and attention in bfloat16", 0.2},
-                            Stage{"products among other operators", 0.45}};
+constexpr std::array stages{RoundStage{"copies", 0.1},
+                            RoundStage{"small tensors", 0.05},
+                            RoundStage{"activations", 0.05},
+                            RoundStage{"products and attention in float32", 0.15},
+                            RoundStage{"products and attention in bfloat16", 0.2},
+                            RoundStage{"products among other operators", 0.45}};
 
 /// Measures a machine, round by round.
 class Measurer {
@@ -268,14 +268,14 @@ class Measurer {
     return c;
   }
   void next() {
-    const Stage& s = stages.at(stage_++);
+    const RoundStage& s = stages.at(stage_++);
     told_(fmt::format("round {} of {}: {}", round_ + 1, rounds, s.what), (round_ + behind_) / rounds);
     behind_ += s.share;
   }
 
   const Where& where_;
   const Told& told_;
-  Sizes sizes_ = where_.on_processor ? processor_sizes() : gpu_sizes();
+  ProbeSizes sizes_ = where_.on_processor ? processor_sizes() : gpu_sizes();
   std::unique_ptr<model::Backend> f32_ = where_.make(model::Number::f32), bf16_ = where_.make(model::Number::bf16);
   int round_ = 0;
   std::size_t stage_ = 0;

@@ -22,15 +22,15 @@ std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b)
   for (const Book* book : {&a, &b})
     for (const auto& [op, n] : *book) left.insert(op);
   std::vector<std::string> ordered;
-  for (const Entry& e : l.order)
+  for (const LedgerEntry& e : l.order)
     if (left.erase(e.name) > 0) ordered.push_back(e.name);
   ordered.insert(ordered.end(), left.begin(), left.end());
   return ordered;
 }
 
 /// One account of two ledgers: the total, then each operator that either knows.
-void rows(Verdict& v, const std::string& part, const std::string& quantity, Kind kind, const Ledger& p, const Ledger& m,
-          Book Ledger::*book) {
+void rows(CaseVerdict& v, const std::string& part, const std::string& quantity, Kind kind, const Ledger& p,
+          const Ledger& m, Book Ledger::*book) {
   const Book &predicted = p.*book, &measured = m.*book;
   if (predicted.empty() && measured.empty()) return;
   v.rows.push_back({part, quantity, "", kind, total(predicted), total(measured)});
@@ -38,7 +38,7 @@ void rows(Verdict& v, const std::string& part, const std::string& quantity, Kind
     v.rows.push_back({part, quantity, op, kind, of(predicted, op), of(measured, op)});
 }
 
-void flops(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m, const FlopNames& n,
+void flops(CaseVerdict& v, const std::string& part, const Ledger& p, const Ledger& m, const FlopNames& n,
            const std::string& suffix) {
   rows(v, part, n.forward + suffix, Kind::flops, p, m, &Ledger::forward);
   rows(v, part, n.backward + suffix, Kind::flops, p, m, &Ledger::backward);
@@ -49,11 +49,11 @@ const char* in_words(model::Direction d) {
   return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "run again";
 }
 
-std::string described(const std::vector<Entry>& order, std::size_t i) {
+std::string described(const std::vector<LedgerEntry>& order, std::size_t i) {
   return i < order.size() ? order[i].name + " " + in_words(order[i].direction) : "nothing";
 }
 
-void compare_order(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m) {
+void compare_order(CaseVerdict& v, const std::string& part, const Ledger& p, const Ledger& m) {
   const std::size_t n = std::max(p.order.size(), m.order.size());
   v.operators = add(v.operators, static_cast<Count>(n));
   for (std::size_t i = 0; i < n && v.order.empty(); ++i) {
@@ -71,12 +71,12 @@ double error(const Comparison& c) {
 
 }  // namespace
 
-Count Verdict::differing() const {
+Count CaseVerdict::differing() const {
   return std::count_if(rows.begin(), rows.end(), [](const Comparison& c) { return !c.equal(); }) +
          (order.empty() ? 0 : 1);
 }
 
-void compare(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m, const FlopNames& names) {
+void compare(CaseVerdict& v, const std::string& part, const Ledger& p, const Ledger& m, const FlopNames& names) {
   for (const char* quantity :
        {"parameters", "weights", "gradients", "optimizer", "kv_cache", "activations", "logits", "workspace", "peak"}) {
     if (!p.bytes.contains(quantity) && !m.bytes.contains(quantity)) continue;
@@ -88,16 +88,16 @@ void compare(Verdict& v, const std::string& part, const Ledger& p, const Ledger&
   compare_order(v, part, p, m);
 }
 
-void compare_counted(Verdict& v, const std::string& part, const Ledger& p, const Ledger& counted,
+void compare_counted(CaseVerdict& v, const std::string& part, const Ledger& p, const Ledger& counted,
                      const FlopNames& names) {
   flops(v, part, p, counted, names, ", counted");
   for (const std::string& op : in_order(counted, counted.beside, {}))
     v.beside.push_back({part, op, counted.beside.at(op)});
 }
 
-const Comparison* worst(const std::vector<Verdict>& verdicts, std::string& name) {
+const Comparison* worst(const std::vector<CaseVerdict>& verdicts, std::string& name) {
   const Comparison* most = nullptr;
-  for (const Verdict& v : verdicts)
+  for (const CaseVerdict& v : verdicts)
     for (const Comparison& c : v.rows)
       if (!c.equal() && (most == nullptr || error(c) > error(*most))) {
         most = &c;

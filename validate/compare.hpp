@@ -32,7 +32,7 @@ struct CoreUse {
   model::AttentionCores cores;
 };
 
-struct Verdict {
+struct CaseVerdict {
   std::string name;  ///< of the model, or of the suite's case
   std::vector<Comparison> rows;
   std::vector<Beside> beside;  ///< listed, not compared: forward and backward together
@@ -50,15 +50,15 @@ inline constexpr FlopNames training_names{};
 inline constexpr FlopNames inference_names{"FLOPs of the prefill", "FLOPs of the last step", ""};
 
 /// Adds everything that two ledgers know, totals first, then operator by operator.
-void compare(Verdict& v, const std::string& part, const Ledger& predicted, const Ledger& measured,
+void compare(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& measured,
              const FlopNames& names);
 
 /// FLOPs alone: of a run with numbers that count what is done to them. Their quantity gets ", counted". Element-wise
 /// work is listed beside.
-void compare_counted(Verdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
+void compare_counted(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
                      const FlopNames& names);
 
 /// The row with the largest relative error; null if all are equal.
-const Comparison* worst(const std::vector<Verdict>& verdicts, std::string& name);
+const Comparison* worst(const std::vector<CaseVerdict>& verdicts, std::string& name);
 
 }  // namespace llmcalc::validate

@@ -13,11 +13,11 @@
 namespace llmcalc::validate {
 
 /// One operator that ran; the ledger lists them in order.
-struct Entry {
+struct LedgerEntry {
   std::string name;
   Shape shape;
   model::Direction direction;
-  bool operator==(const Entry&) const = default;
+  bool operator==(const LedgerEntry&) const = default;
 };
 
 struct Ledger {
@@ -25,7 +25,7 @@ struct Ledger {
   std::map<std::string, Count> kept;                          ///< for backward, by operator
   std::map<std::string, Count> forward, backward, recompute;  ///< FLOPs done, by operator
   std::map<std::string, Count> beside;  ///< operations outside products, by operator, where they are counted
-  std::vector<Entry> order;
+  std::vector<LedgerEntry> order;
   model::AttentionCores cores = {};  ///< that attention ran in
 };
 

@@ -30,12 +30,12 @@ struct Training : CaseModel {
   }
 };
 
-struct Generation : CaseModel {
+struct GenerationCase : CaseModel {
   Plan plan;
   Count context;
   std::vector<std::int64_t> ids;
   std::optional<model::Cache> cache;
-  Generation(const Case& c, const Where& where)
+  GenerationCase(const Case& c, const Where& where)
       : CaseModel(c, number_of(c.plan.precision), where, true),
         plan(c.plan),
         context(add(c.plan.prompt, c.plan.generate)),
@@ -162,7 +162,7 @@ void meter_training(Metered& m, const Case& c, const Metering& how, const Where&
 }
 
 void meter_inference(Metered& m, const Case& c, const Metering& how, const Where& where) {
-  Generation run(c, where);
+  GenerationCase run(c, where);
   Instruments& device = *run.backend->instruments();
   m.memory.push_back(memory_of(device, run.t.arena(),
                                {"inference", inference_memory(c.arch, c.plan).peak, how.overhead, {}},
@@ -192,7 +192,7 @@ bool near(double predicted, double measured) {
 
 Bytes MemoryUse::predicted() const {
   Bytes all = tensors + overhead;
-  for (const model::MemoryTerm& w : measured.workspaces) all += w.bytes;
+  for (const model::UsedMemory& w : measured.workspaces) all += w.bytes;
   return all;
 }
 
@@ -202,7 +202,7 @@ bool MemoryUse::within() const {
          (more >= Bytes() && more <= rounding);
 }
 
-std::optional<Metered> metered(const Case& c, const Parts& parts, const Metering& how, const Where& where) {
+std::optional<Metered> metered(const Case& c, const RunParts& parts, const Metering& how, const Where& where) {
   const model::Number number = number_of(c.plan.precision);
   const std::unique_ptr<model::Backend> backend = where.make(number);
   Instruments* const device = backend->instruments();

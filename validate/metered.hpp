@@ -63,6 +63,6 @@ struct Metering {
 };
 
 /// Nothing, where the backend has no instruments. Counting slows: nothing here is timed.
-std::optional<Metered> metered(const Case& c, const Parts& parts, const Metering& how, const Where& where);
+std::optional<Metered> metered(const Case& c, const RunParts& parts, const Metering& how, const Where& where);
 
 }  // namespace llmcalc::validate

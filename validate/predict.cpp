@@ -97,7 +97,7 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
   return all;
 }
 
-Entry entry(const Op& op, Direction d) { return {std::string(op.name), op.shape, d}; }
+LedgerEntry entry(const Op& op, Direction d) { return {std::string(op.name), op.shape, d}; }
 
 /// Whether the head's product and its loss, the last two operators, take the tokens in chunks.
 bool takes_chunks(const Layer& s, const Plan& plan) {
@@ -105,7 +105,7 @@ bool takes_chunks(const Layer& s, const Plan& plan) {
 }
 
 /// Both of each chunk, forward and, where it is asked for, backward.
-void chunks_order(std::vector<Entry>& order, const Op& product, const Op& loss, Count chunks) {
+void chunks_order(std::vector<LedgerEntry>& order, const Op& product, const Op& loss, Count chunks) {
   Linear l = std::get<Linear>(product.shape);
   Loss c = std::get<Loss>(loss.shape);
   const Count rows = c.rows, size = ceil_div(rows, chunks);
@@ -119,7 +119,7 @@ void chunks_order(std::vector<Entry>& order, const Op& product, const Op& loss, 
   }
 }
 
-void forward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan, Direction d) {
+void forward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& plan, Direction d) {
   const std::size_t n = s.ops.size(), whole = takes_chunks(s, plan) ? n - 2 : n;
   for (std::size_t i = 0; i < whole; ++i) order.push_back(entry(s.ops[i], d));
   if (whole < n) chunks_order(order, s.ops[n - 2], s.ops[n - 1], plan.logits.chunks);
@@ -131,7 +131,7 @@ bool runs_backward(const Op& op) {
 }
 
 /// Last operator first; what selective recomputation runs again comes just before it is needed.
-void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan) {
+void backward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& plan) {
   for (std::size_t i = s.ops.size() - (takes_chunks(s, plan) ? 2 : 0); i-- > 0;) {
     if (!runs_backward(s.ops[i])) continue;
     if (plan.recompute == Recompute::selective && s.again[i]) order.push_back(entry(s.ops[i], Direction::recompute));
@@ -140,7 +140,7 @@ void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan)
 }
 
 /// Backward of every segment, the last first; what runs again whole does so before the last of its group.
-void backward_order(std::vector<Entry>& order, const std::vector<Layer>& all, const Plan& plan) {
+void backward_order(std::vector<LedgerEntry>& order, const std::vector<Layer>& all, const Plan& plan) {
   for (std::size_t i = all.size(); i-- > 0;) {
     if (all[i].whole && i == all[i].to)
       for (std::size_t k = all[i].from; k <= i; ++k) forward_order(order, all[k], plan, Direction::recompute);

@@ -160,7 +160,7 @@ BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes) {
 namespace {
 
 /// Attention's tensors: 12 heads of 64.
-struct Core {
+struct ProbedCore {
   static constexpr Count heads = 12, width = 64;
   model::Backend& b;
   AttentionImpl how;
@@ -169,9 +169,9 @@ struct Core {
   Attention shape;
   Numbers q, k, v, o, d_o, lse, dq, dk, dv, probabilities, scratch;
 
-  Core(model::Backend& backend, AttentionImpl impl, Count sequences, Count length)
-      : Core(backend, impl, sequences, length, sequences * length * heads) {}
-  Core(model::Backend& backend, AttentionImpl impl, Count sequences, Count length, Count rows)
+  ProbedCore(model::Backend& backend, AttentionImpl impl, Count sequences, Count length)
+      : ProbedCore(backend, impl, sequences, length, sequences * length * heads) {}
+  ProbedCore(model::Backend& backend, AttentionImpl impl, Count sequences, Count length, Count rows)
       : b(backend),
         how(impl),
         tokens(length),
@@ -217,7 +217,7 @@ FlopsPerSecond rate(const Cost& c, double seconds) {
 }  // namespace
 
 namespace {
-CoreRates rates_of(Core& core) {
+CoreRates rates_of(ProbedCore& core) {
   Plan plan;
   plan.attention = core.how;
   const Pricing p = pricing(plan, Phase::training);
@@ -229,12 +229,12 @@ CoreRates rates_of(Core& core) {
 }  // namespace
 
 CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens) {
-  Core core(b, how, sequences, tokens);
+  ProbedCore core(b, how, sequences, tokens);
   return rates_of(core);
 }
 
 CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens) {
-  Core core(b, AttentionImpl::flash, sequences, tokens);
+  ProbedCore core(b, AttentionImpl::flash, sequences, tokens);
   core.scale = -core.scale;  // which tensor cores' kernels do not take, and others do as quickly
   core.forward();
   const std::optional<model::CoreRun> ran = b.attention_cores().forward;

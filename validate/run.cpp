@@ -118,7 +118,7 @@ void check_inference(const Case& c) {
 
 /// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their
 /// turn.
-Bytes peak(const Case& c, const Parts& parts) {
+Bytes peak(const Case& c, const RunParts& parts) {
   constexpr Count token = sizeof(model::Batch::ids[0]) + sizeof(model::Batch::targets[0]);
   Bytes most;
   if (parts.training) {
@@ -145,7 +145,7 @@ Case one_micro_batch(Case c) {
   return c;
 }
 
-void add_core(Verdict& v, const char* part, const Ledger& measured) {
+void add_core(CaseVerdict& v, const char* part, const Ledger& measured) {
   if (measured.cores.forward) v.cores.push_back({part, measured.cores});
 }
 
@@ -166,12 +166,12 @@ Case as_generated(Case c) {
   return c;
 }
 
-model::Room Where::room() const {
+model::MemoryRoom Where::room() const {
   if (on_processor) return {.bytes = model::available_memory()};
   return {.bytes = make(model::Number::f32)->available(), .of = "the GPU"};
 }
 
-void check_runnable(const Case& c, const Parts& parts, const Where& where) {
+void check_runnable(const Case& c, const RunParts& parts, const Where& where) {
   check_plan(c, where);
   if (parts.training) check_training(c);
   if (parts.inference) check_inference(as_generated(c));
@@ -179,17 +179,17 @@ void check_runnable(const Case& c, const Parts& parts, const Where& where) {
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
 }
 
-void check_room(std::span<const Case> cases, const Parts& parts, const Where& where) {
-  const model::Room room = where.room();
+void check_room(std::span<const Case> cases, const RunParts& parts, const Where& where) {
+  const model::MemoryRoom room = where.room();
   for (const Case& c : cases)
     model::refuse_beyond_memory(peak(c, parts), ("running the suite's " + c.name).c_str(),
                                 "free some, or choose --suite small or --infer alone", room);
 }
 
-Verdict validated(const Case& c, const Parts& parts, const Where& where) {
+CaseVerdict validated(const Case& c, const RunParts& parts, const Where& where) {
   const Where counting;
   constexpr model::Number counted = model::Number::counted;
-  Verdict v{.name = c.name, .rows = {}, .beside = {}, .order = "", .operators = 0};
+  CaseVerdict v{.name = c.name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   const auto number = number_of(c.plan.precision);
   if (parts.training) {
     const Case t = as_trained(c);

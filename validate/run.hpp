@@ -11,7 +11,7 @@
 
 namespace llmcalc::validate {
 
-struct Parts {
+struct RunParts {
   bool training = true, inference = true;
   bool counted = false;  ///< once more with numbers that count what is done to them: slow, for small models
 };
@@ -23,7 +23,7 @@ struct Where {
   };
   bool on_processor = true;
   /// The memory that it may use there.
-  model::Room room() const;
+  model::MemoryRoom room() const;
 };
 
 /// The case as it is trained: absorbed latent attention is for inference.
@@ -32,15 +32,15 @@ Case as_trained(Case c);
 Case as_generated(Case c);
 
 /// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
-void check_runnable(const Case& c, const Parts& parts, const Where& where = {});
+void check_runnable(const Case& c, const RunParts& parts, const Where& where = {});
 
 /// Throws InputError where memory does not hold one of these cases, which run in turn: with its name and the bytes.
-void check_room(std::span<const Case> cases, const Parts& parts, const Where& where = {});
+void check_room(std::span<const Case> cases, const RunParts& parts, const Where& where = {});
 
 /// The number type in which the reference runs this format.
 model::Number number_of(DType t);
 
 /// Numbers that count run on the processor always.
-Verdict validated(const Case& c, const Parts& parts, const Where& where);
+CaseVerdict validated(const Case& c, const RunParts& parts, const Where& where);
 
 }  // namespace llmcalc::validate

@@ -3,10 +3,17 @@
 #include <set>
 #include <tuple>
 
+#include "calc/optimizer.hpp"
 #include "validate/suite_factors.hpp"
 
 namespace llmcalc::validate {
 namespace {
+
+std::vector<std::string> optimizer_levels() {
+  std::vector<std::string> names;
+  for (const OptimizerTraits& t : optimizers) names.emplace_back(t.name);
+  return names;
+}
 
 const std::vector<Factor> all_factors{
     {"attention",
@@ -35,7 +42,7 @@ const std::vector<Factor> all_factors{
     {"statistics", {"kept", "made again"}},
     {"dropout", {"off", "on"}},
     {"recompute", {"none", "selective", "full", "the first layer", "groups of two layers"}},
-    {"optimizer", {"Adam", "momentum", "SGD", "Lion", "Adafactor", "Muon", "8-bit Adam"}},
+    {"optimizer", optimizer_levels()},
     {"latent core", {"auto", "absorbed", "expanded"}},
     {"KV cache", {"kept", "none"}},
     {"logits", {"fp32", "compute", "in chunks"}},
@@ -62,7 +69,7 @@ const std::vector<Factor> all_factors{
 };
 
 /// Whether the middle layer's state can take several tokens at once.
-bool has_chunks(const Choice& c) {
+bool has_chunks(const LevelChoice& c) {
   const std::size_t kind = c[middle_layer];
   return (kind >= 2 && kind <= 4) || kind == 6 || kind == 8 || kind == 9 || kind >= 11;
 }
@@ -71,13 +78,13 @@ bool has_chunks(const Choice& c) {
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
 /// A row with this pair; its other factors have their first level unless the pair needs another. Empty if impossible.
-Choice row_with(const Pair& pair) {
+LevelChoice row_with(const Pair& pair) {
   const auto [f, i, g, k] = pair;
   for (const std::size_t a : {0UL, 3UL})  // either kind of attention
     for (const std::size_t gated : {0UL, 1UL})
       for (const std::size_t naive : {0UL, 1UL})
         for (const std::size_t middle : {0UL, 2UL}) {  // one that takes chunks
-          Choice c(all_factors.size(), 0);
+          LevelChoice c(all_factors.size(), 0);
           c[attention] = a;
           c[mlp] = gated;
           c[core] = naive;
@@ -104,7 +111,7 @@ std::set<Pair> possible_pairs() {
   return pairs;
 }
 
-std::size_t newly_covered(const Choice& c, const std::set<Pair>& open) {
+std::size_t newly_covered(const LevelChoice& c, const std::set<Pair>& open) {
   std::size_t n = 0;
   for (std::size_t f = 0; f < c.size(); ++f)
     for (std::size_t g = f + 1; g < c.size(); ++g) n += open.count({f, c[f], g, c[g]});
@@ -112,16 +119,16 @@ std::size_t newly_covered(const Choice& c, const std::set<Pair>& open) {
 }
 
 /// A row with this pair, its other factors each set to what covers most with those before it.
-Choice grown(const Pair& seed, const std::set<Pair>& open) {
+LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
   const auto [f, i, g, k] = seed;
-  Choice c = row_with(seed);
+  LevelChoice c = row_with(seed);
   std::vector<bool> set(all_factors.size());
   set[f] = set[g] = true;
   for (std::size_t h = 0; h < all_factors.size(); ++h) {
     if (set[h]) continue;
     std::size_t best = 0, most = 0;
     for (std::size_t level = 0; level < all_factors[h].levels.size(); ++level) {
-      Choice tried = c;
+      LevelChoice tried = c;
       tried[h] = level;
       tried = possible(tried);
       if (tried[f] != i || tried[g] != k) continue;
@@ -142,7 +149,7 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 const std::vector<Factor>& factors() { return all_factors; }
 
 /// What runs again, what is trained, and in which numbers.
-void settle_training(Choice& c) {
+void settle_training(LevelChoice& c) {
   const bool is_alone =
       c[keys] != 2 && !is_encoder_decoder(c) && !is_relative(c) && c[middle_layer] != 8 && c[streams] < 2;
   if (c[recompute] == 4 && !is_alone) c[recompute] = 2;                  // layers of a group read its input alone
@@ -153,7 +160,7 @@ void settle_training(Choice& c) {
 }
 
 /// Which keys an indexer chooses, and for which layers.
-void settle_keys(Choice& c) {
+void settle_keys(LevelChoice& c) {
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has none
@@ -164,7 +171,7 @@ void settle_keys(Choice& c) {
 }
 
 /// Layers with another one's weights are like it, and read one residual stream.
-void settle_repeats(Choice& c) {
+void settle_repeats(LevelChoice& c) {
   if (c[repeats] == 0) return;
   c[further] = 0;
   if (c[repeats] == 1) c[middle_layer] = 0;
@@ -179,7 +186,7 @@ void settle_repeats(Choice& c) {
   if (c[trained] == 4) c[trained] = 0;
 }
 
-Choice possible(Choice c) {
+LevelChoice possible(LevelChoice c) {
   settle_repeats(c);
   if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm are as wide as the model
   // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
@@ -240,11 +247,11 @@ Choice possible(Choice c) {
   return c;
 }
 
-std::vector<Choice> covering_array() {
+std::vector<LevelChoice> covering_array() {
   std::set<Pair> open = possible_pairs();
-  std::vector<Choice> rows;
+  std::vector<LevelChoice> rows;
   while (!open.empty()) {
-    const Choice c = grown(*open.begin(), open);
+    const LevelChoice c = grown(*open.begin(), open);
     for (std::size_t h = 0; h < c.size(); ++h)
       for (std::size_t other = h + 1; other < c.size(); ++other) open.erase({h, c[h], other, c[other]});
     rows.push_back(c);
@@ -260,8 +267,8 @@ constexpr std::array lackable{weight_format, cache_format, optimizer, states, pr
                               documents,     trained,      gradients, logits, repeats};
 
 /// The choice with the plain level of each factor that is a reason of what is lacking, or of all that could be.
-Choice without(Choice c, const std::function<std::string(const Case&)>& lacks) {
-  const auto plain = [](Choice of, Which factor) {
+LevelChoice without(LevelChoice c, const std::function<std::string(const Case&)>& lacks) {
+  const auto plain = [](LevelChoice of, Which factor) {
     of[factor] = 0;
     return possible(of);
   };
@@ -269,7 +276,7 @@ Choice without(Choice c, const std::function<std::string(const Case&)>& lacks) {
     for (const Which factor : lackable) {
       const std::string lack = lacks(make_case(c));
       if (lack.empty()) return c;
-      if (const Choice tried = plain(c, factor); round == 1 || lacks(make_case(tried)) != lack) c = tried;
+      if (const LevelChoice tried = plain(c, factor); round == 1 || lacks(make_case(tried)) != lack) c = tried;
     }
   return c;
 }
@@ -278,7 +285,7 @@ Choice without(Choice c, const std::function<std::string(const Case&)>& lacks) {
 
 std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks) {
   std::vector<Case> cases;
-  for (Choice c : covering_array()) {
+  for (LevelChoice c : covering_array()) {
     if (lacks) c = without(c, lacks);
     cases.push_back(make_case(c));
   }

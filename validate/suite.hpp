@@ -33,14 +33,14 @@ struct Factor {
 const std::vector<Factor>& factors();
 
 /// A level for each factor. Choices that another one rules out are set to the plain one.
-using Choice = std::vector<std::size_t>;
-Choice possible(Choice c);
+using LevelChoice = std::vector<std::size_t>;
+LevelChoice possible(LevelChoice c);
 
 /// Rows in which every pair of levels that can go together appears: greedy (AETG, Cohen et al. 1997), the same every
 /// time.
-std::vector<Choice> covering_array();
+std::vector<LevelChoice> covering_array();
 
-Case make_case(const Choice& c);
+Case make_case(const LevelChoice& c);
 /// `lacks`: what a case needs that a backend does not have (model::Backend::lacks), or nothing. Such a case has the
 /// plain level of each factor that could be the reason instead.
 std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks = {});

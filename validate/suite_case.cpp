@@ -8,7 +8,7 @@ namespace llmcalc::validate {
 
 namespace {
 
-void set_attention(Arch& a, const Choice& c) {
+void set_attention(Arch& a, const LevelChoice& c) {
   a.heads = 4;
   a.head_dim = 6;
   a.kv_heads = c[attention] == 1 ? 2 : 4;
@@ -77,7 +77,7 @@ constexpr std::array<Recurrent, 14> recurrences{{
     {.kind = RecurrentKind::rwkv6, .heads = 3, .head_dim = 5, .key_heads = 3, .key_dim = 5},
 }};
 
-Recurrent recurrent(const Choice& c) {
+Recurrent recurrent(const LevelChoice& c) {
   const bool beside_attention = c[middle_layer] == 6;
   Recurrent r = recurrences[beside_attention ? 2 : c[middle_layer]];
   if (beside_attention) r.gated_norm = false;
@@ -93,7 +93,7 @@ LayerMixer giving_values(LayerMixer m) {
 }
 
 /// Tokens by the low rank of latent queries, else blocks.
-Indexer indexer(const Choice& c) {
+Indexer indexer(const LevelChoice& c) {
   if (c[keys] == 0) return {};
   if (is_latent(c)) return {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 4};
   return {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 1, .block = 2};
@@ -101,7 +101,7 @@ Indexer indexer(const Choice& c) {
 
 /// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens; where other layers
 /// have an indexer, one that chooses among them.
-LayerMixer compressed(const Choice& c) {
+LayerMixer compressed(const LevelChoice& c) {
   LayerMixer m;
   m.attention = AttentionKind::compressed;
   m.heads = 4;
@@ -117,7 +117,7 @@ LayerMixer compressed(const Choice& c) {
 }
 
 /// A recurrence in the middle layer, and what the last layer has of its own.
-void set_mixers(Arch& a, const Choice& c) {
+void set_mixers(Arch& a, const LevelChoice& c) {
   a.attention_gate = static_cast<AttentionGate>(c[gate]);
   a.indexer = indexer(c);
   LayerMixer m;
@@ -158,7 +158,7 @@ void set_mixers(Arch& a, const Choice& c) {
   a.mixers.push(m);
 }
 
-void set_mlp(Arch& a, const Choice& c) {
+void set_mlp(Arch& a, const LevelChoice& c) {
   a.mlp = c[mlp] == 0 ? MlpKind::plain : MlpKind::gated;
   a.activation = std::array{Activation::gelu, Activation::gelu_tanh,    Activation::silu,
                             Activation::relu, Activation::relu_squared, Activation::xielu}[c[activation]];
@@ -184,14 +184,14 @@ void set_mlp(Arch& a, const Choice& c) {
 }
 
 /// The last layer without an MLP: it has neither a dense one nor experts.
-void set_last_layer(Arch& a, const Choice& c) {
+void set_last_layer(Arch& a, const LevelChoice& c) {
   if (c[last_layer] != 2) return;
   const LayerSet last = LayerSet::every(2, 1, 3);
   a.moe.layers = a.moe.layers.filtered(last, false);
   a.mlps.push({.width = 0, .layers = last});
 }
 
-void set_block(Arch& a, const Choice& c) {
+void set_block(Arch& a, const LevelChoice& c) {
   a.norm = static_cast<NormKind>(c[norm]);
   a.block = c[placement] == 6 ? BlockKind::shortcut : c[placement] >= 4 ? BlockKind::parallel : BlockKind::serial;
   if (c[placement] < 4) a.norm_placement = static_cast<NormPlacement>(c[placement]);
@@ -225,7 +225,7 @@ void set_encoder_decoder(Arch& a) {
   a.bidirectional = a.final_norm = true;
 }
 
-void set_stack(Arch& a, const Choice& c) {
+void set_stack(Arch& a, const LevelChoice& c) {
   if (is_encoder_decoder(c)) set_encoder_decoder(a);
   if (!is_encoder(c)) return;
   a.bidirectional = true;
@@ -238,13 +238,13 @@ void set_stack(Arch& a, const Choice& c) {
 }
 
 /// Modules with the last layer's mixer and MLP.
-void set_modules(Arch& a, const Choice& c) {
+void set_modules(Arch& a, const LevelChoice& c) {
   if (c[further] == 0) return;
   const bool own = c[further] == 2;
   a.mtp = {.modules = own ? 2 : 1, .mixer_of = 2, .mlp_of = 2, .own_norm = own, .own_embedding = own, .own_head = own};
 }
 
-std::string name_of(const Choice& c) {
+std::string name_of(const LevelChoice& c) {
   const std::vector<Factor>& all = factors();
   std::string s = all[attention].levels[c[attention]];
   for (std::size_t f = 1; f < c.size(); ++f)
@@ -254,7 +254,7 @@ std::string name_of(const Choice& c) {
 
 }  // namespace
 
-Case make_case(const Choice& c) {
+Case make_case(const LevelChoice& c) {
   Arch a;
   a.layers = 3;
   a.hidden = a.embedding_width = 16;

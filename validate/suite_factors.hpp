@@ -50,13 +50,13 @@ enum Which : std::size_t {
 };
 
 /// The plan of a choice.
-Plan make_plan(const Choice& c);
+Plan make_plan(const LevelChoice& c);
 
-inline bool is_latent(const Choice& c) { return c[attention] == 3 || c[attention] == 4; }
-inline bool is_relative(const Choice& c) { return c[position] == 5 || c[position] == 6; }
-inline bool is_encoder(const Choice& c) { return c[stack] == 1 || c[stack] == 2; }
+inline bool is_latent(const LevelChoice& c) { return c[attention] == 3 || c[attention] == 4; }
+inline bool is_relative(const LevelChoice& c) { return c[position] == 5 || c[position] == 6; }
+inline bool is_encoder(const LevelChoice& c) { return c[stack] == 1 || c[stack] == 2; }
 /// RWKV-5 and -6, whose MLPs have a receptance.
-inline bool has_receptance(const Choice& c) { return c[middle_layer] >= 12; }
-inline bool is_encoder_decoder(const Choice& c) { return c[stack] == 3; }
+inline bool has_receptance(const LevelChoice& c) { return c[middle_layer] >= 12; }
+inline bool is_encoder_decoder(const LevelChoice& c) { return c[stack] == 3; }
 
 }  // namespace llmcalc::validate

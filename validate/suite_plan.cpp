@@ -39,7 +39,7 @@ LoraTargets some_matrices() {
 }
 
 /// Frozen parts, or adapters of rank 3.
-void set_trained(Plan& p, const Choice& c) {
+void set_trained(Plan& p, const LevelChoice& c) {
   const auto freeze = [&p](std::initializer_list<FreezePart> parts) {
     for (const FreezePart part : parts) p.frozen.parts.add(part);
   };
@@ -55,7 +55,7 @@ void set_trained(Plan& p, const Choice& c) {
 
 }  // namespace
 
-Plan make_plan(const Choice& c) {
+Plan make_plan(const LevelChoice& c) {
   Plan p;
   p.seq = 7;
   p.micro_batch = p.global_batch = 2;
@@ -80,8 +80,7 @@ Plan make_plan(const Choice& c) {
   p.recompute = static_cast<Recompute>(std::min<std::size_t>(c[recompute], 2));
   if (c[recompute] == 3) p.recompute_method = RecomputeMethod::block;
   if (c[recompute] == 4) p.recompute_layers = 2;
-  p.optimizer = std::array{Optimizer::adam,      Optimizer::momentum, Optimizer::sgd,     Optimizer::lion,
-                           Optimizer::adafactor, Optimizer::muon,     Optimizer::adam8bit}[c[optimizer]];
+  p.optimizer = optimizers[c[optimizer]].optimizer;
   p.mla = static_cast<Mla>(c[mla]);
   p.kv_cache = c[cache] == 0;
   p.logits = {.format = c[logits] == 1 ? LogitFormat::compute : LogitFormat::fp32, .chunks = c[logits] < 2 ? 1 : 3};

@@ -16,7 +16,7 @@ std::array<Convention, convention_count> conventions(const Arch& arch, const Pla
   const auto per_token = [&](Flops f) { return static_cast<double>(f.value) / tokens; };
   const auto executed = [&] {  // the optimizer's too
     const double micro_batches = per_token(done.executed);
-    if (plan.optimizer != Optimizer::muon) return micro_batches;
+    if (!traits(plan.optimizer).orthogonalizes) return micro_batches;
     const double of_step = static_cast<double>(mul(plan.global_batch, plan.seq));
     return micro_batches + static_cast<double>(update_flops(arch, plan).value) / of_step;
   };

@@ -48,12 +48,12 @@ Text latent_recompute(const Request& r) {
 }
 
 Text newton_schulz(const Request& r) {
-  return unless(r.plan.optimizer == Optimizer::muon,
+  return unless(traits(r.plan.optimizer).orthogonalizes,
                 "is for muon, whose iterations it counts; add --optimizer muon, or leave it out");
 }
 
 Text optimizer_flops(const Request& r) {
-  return unless(r.plan.optimizer == Optimizer::muon || r.has(part::training),
+  return unless(traits(r.plan.optimizer).orthogonalizes || r.has(part::training),
                 "changes FLOPs with muon alone; leave it out");
 }
 

@@ -98,7 +98,7 @@ void check_trained_offload(const Request& r) {
   const Offload& o = r.plan.offload;
   if (o.for_inference_alone())
     throw InputError("--offload experts and kv are for inference; training has weights, optimizer and activations");
-  if (o.optimizer.numerator > 0 && r.plan.optimizer == Optimizer::muon)
+  if (o.optimizer.numerator > 0 && traits(r.plan.optimizer).orthogonalizes)
     throw InputError("--offload optimizer updates on the host, and muon's products need the device; leave it out");
   if (o.optimizer.numerator > 0 && !updates_on_host(r.plan))
     throw InputError("--offload optimizer: this optimizer keeps no state without a master copy; leave it out");

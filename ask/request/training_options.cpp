@@ -59,7 +59,7 @@ constexpr Field offload_bandwidth{value<&Request::offload_rate, read_storage>.re
 constexpr Field mtp{value<&Plan::mtp, parse_count>.read,
                     [](const Request& r) { return r.plan.mtp > 0 ? json::Value(r.plan.mtp) : json::Value(); }};
 constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
-                           const bool muon = r.plan.optimizer == Optimizer::muon;
+                           const bool muon = traits(r.plan.optimizer).orthogonalizes;
                            return muon ? json::Value(r.plan.newton_schulz_steps) : json::Value();
                          }};
 

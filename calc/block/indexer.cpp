@@ -6,7 +6,7 @@ namespace llmcalc {
 namespace {
 
 /// Queries, the key and, of a lightning indexer, the heads' weights.
-struct Indexed {
+struct IndexedLayer {
   TensorId q, k, weights = no_tensor;
 };
 
@@ -22,14 +22,14 @@ TensorId lightning_key(SegmentBuilder& b, TensorId x) {
   return b.add("attn.index_k_norm", Component::attention, layer_norm, Split::inside, k);
 }
 
-Indexed lightning(SegmentBuilder& b, TensorId x, TensorId low) {
+IndexedLayer lightning(SegmentBuilder& b, TensorId x, TensorId low) {
   const Mixer& m = b.mixer();
   const Indexer& i = m.indexer;
   const TensorId q = b.detached("attn.index_q", Component::attention, low, m.latent.q_rank, mul(i.heads, i.width));
   return {q, lightning_key(b, x), b.detached("attn.index_weights", Component::attention, x, b.arch().hidden, i.heads)};
 }
 
-Indexed blocks(SegmentBuilder& b, TensorId x) {
+IndexedLayer blocks(SegmentBuilder& b, TensorId x) {
   const Indexer& i = b.mixer().indexer;
   const Count d = b.arch().hidden, t = b.tokens();
   const TensorId q = b.detached("attn.index_q", Component::attention, x, d, mul(i.heads, i.width));
@@ -45,7 +45,7 @@ TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low) {
   const Indexer& i = m.indexer;
   if (!i.runs()) return i.shared ? b.outside() : no_tensor;
   const bool is_lightning = i.kind == IndexerKind::lightning;
-  const Indexed in = is_lightning ? lightning(b, x, low) : blocks(b, x);
+  const IndexedLayer in = is_lightning ? lightning(b, x, low) : blocks(b, x);
   const bool pools = m.compressed.ratio > 0;  // then the key is rotated already
   const Count rotated = mul(i.heads + (pools ? 0 : 1), is_lightning ? m.latent.rope_dim : i.width);
   if (b.arch().position == Position::rope)

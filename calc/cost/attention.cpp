@@ -24,7 +24,7 @@ Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& d
 Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documents& documents) {
   const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s.all_queries(), s.past(), of, documents));
   if (s.pair_ranks == 1) return all;
-  const Wide ranks = static_cast<Wide>(s.pair_ranks);
+  const Int128 ranks = static_cast<Int128>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
 /// Where queries see both ways, there is one convention.

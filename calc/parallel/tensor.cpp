@@ -92,9 +92,9 @@ const Pointwise* as_kind(const Op& op, PointwiseKind kind) {
 }
 
 /// Walks the operators once, renaming tensors as exchanges are put between them.
-class Pass {
+class TensorWalk {
  public:
-  Pass(const OpList& ops, const Layout& layout) : in_(ops), layout_(layout) {
+  TensorWalk(const OpList& ops, const Layout& layout) : in_(ops), layout_(layout) {
     out_.take_tensors(ops);
     for (std::size_t t = 0; t < ops.tensors(); ++t) inside_[t] = static_cast<TensorId>(t);
     for (const Op& op : ops) {
@@ -244,7 +244,9 @@ void cut_tokens(Shape& shape, Count ranks) {
   std::visit([&](auto& s) { cut_rows(s, ranks); }, shape);
 }
 
-OpList split_tensor(const OpList& ops, const Layout& layout) { return layout.tp > 1 ? Pass(ops, layout).run() : ops; }
+OpList split_tensor(const OpList& ops, const Layout& layout) {
+  return layout.tp > 1 ? TensorWalk(ops, layout).run() : ops;
+}
 
 Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
   if (layout.tp == 1) return 0;

@@ -51,7 +51,7 @@ class Exact {
   constexpr Bytes bytes() const { return Bytes(count()); }
   constexpr Flops flops() const {
     if (v_ < 0) throw Overflow();
-    return Flops(static_cast<Wide>(v_));
+    return Flops(static_cast<Int128>(v_));
   }
   constexpr double real() const { return static_cast<double>(v_); }
 

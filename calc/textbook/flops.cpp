@@ -5,21 +5,21 @@
 namespace llmcalc::textbook {
 namespace {
 
-Count head_rows(const Pass& p) {
+Count head_rows(const PassShape& p) {
   if (p.head == Head::none) return 0;
   return p.head == Head::last ? p.batch : p.batch * p.seq;
 }
 
 /// FLOPs of width(sizes) per pair over all layers.
 template <class Width>
-Fraction over_pairs(const Sizes<Fraction>& all, const Pass& p, const Width& width) {
+Fraction over_pairs(const Sizes<Fraction>& all, const PassShape& p, const Width& width) {
   return over_parts(all, [&](const Sizes<Fraction>& s) {
     return width(s, p.absorbed) * Fraction(p.batch) * layer_pairs<Fraction>(s, p.pairs, p.seq, p.seq + p.past);
   });
 }
 
 /// FLOPs of index scores over all layers.
-Fraction over_index(const Sizes<Fraction>& all, const Pass& p, bool chosen) {
+Fraction over_index(const Sizes<Fraction>& all, const PassShape& p, bool chosen) {
   return over_parts(all, [&](const Sizes<Fraction>& s) {
     return index_flops<Fraction>(s, p.pairs, p.batch, p.seq, p.seq + p.past, chosen);
   });
@@ -31,7 +31,7 @@ Fraction attention_pairs(AttentionFlops convention, Count seq, Count past, const
   return query_key_pairs<Fraction>(convention, seq, seq + past, {reach.tokens, reach.chunked});
 }
 
-ForwardFlops forward_flops(const Arch& a, const Pass& p) {
+ForwardFlops forward_flops(const Arch& a, const PassShape& p) {
   const Sizes<Fraction> s = exact_sizes(a);
   const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a), pooled = pooled_matmul_parameters(a);
   const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head - pooled);
@@ -46,16 +46,16 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   return {linear, core, positions, spared.flops(), outside_flops(s, Fraction(tokens, 1)).flops(), index.flops()};
 }
 
-Flops scores_flops(const Arch& a, const Pass& p) {
+Flops scores_flops(const Arch& a, const PassShape& p) {
   const Sizes<Fraction> s = exact_sizes(a);
   return (over_pairs(s, p, scores_width<Fraction>) + over_index(s, p, true)).flops();
 }
 
-Flops recurrences_again(const Arch& a, const Pass& p) {
+Flops recurrences_again(const Arch& a, const PassShape& p) {
   return recurrences_again<Fraction>(exact_sizes(a), p.batch, p.seq).flops();
 }
 
-Flops mlp_flops(const Arch& a, const Pass& p) {
+Flops mlp_flops(const Arch& a, const PassShape& p) {
   Arch without = a;
   without.moe = {};
   without.mlp_shift = without.mlp_receptance = false;

@@ -199,7 +199,7 @@ N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
 enum class Head : std::uint8_t { all, last, none };
 
 /// B sequences of S new tokens after `past` cached ones.
-struct Pass {
+struct PassShape {
   Count batch = 1, seq = 1, past = 0;
   AttentionFlops pairs = AttentionFlops::full;
   Head head = Head::all;
@@ -216,14 +216,14 @@ struct ForwardFlops {
   Flops linear, core, head, index_spared{}, outside{}, index{};
   Flops total() const { return linear + core + head; }
 };
-ForwardFlops forward_flops(const Arch& arch, const Pass& pass);
+ForwardFlops forward_flops(const Arch& arch, const PassShape& pass);
 
 /// FLOPs of QK' alone (an indexer's of the chosen keys, as a fused backward repeats them), and of all MLPs (router and
 /// shared experts included), over all layers.
-Flops scores_flops(const Arch& arch, const Pass& pass);
-Flops mlp_flops(const Arch& arch, const Pass& pass);
+Flops scores_flops(const Arch& arch, const PassShape& pass);
+Flops mlp_flops(const Arch& arch, const PassShape& pass);
 /// FLOPs of states and convolutions that a backward pass runs again.
-Flops recurrences_again(const Arch& arch, const Pass& pass);
+Flops recurrences_again(const Arch& arch, const PassShape& pass);
 
 // ---- Training
 

@@ -149,7 +149,7 @@ double decode_step_seconds(const Arch& a, Count batch, Count context, Count weig
   return step_seconds(flops, weight_bytes_read(a, batch, weight_bytes) + cache, m) + communication;
 }
 
-double prefill_seconds(const Arch& a, const Pass& pass, Count weight_bytes, const Machine& m) {
+double prefill_seconds(const Arch& a, const PassShape& pass, Count weight_bytes, const Machine& m) {
   const double flops = static_cast<double>(forward_flops(a, pass).total().value);
   return step_seconds(flops, weight_bytes_read(a, pass.batch * pass.seq, weight_bytes), m);
 }

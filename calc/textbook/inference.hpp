@@ -71,7 +71,7 @@ struct Machine {
 double decode_step_seconds(const Arch& arch, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& machine, double communication = 0);
 /// Seconds of a prefill: the head on the last position only; cache writes are not counted.
-double prefill_seconds(const Arch& arch, const Pass& pass, Count weight_bytes, const Machine& machine);
+double prefill_seconds(const Arch& arch, const PassShape& pass, Count weight_bytes, const Machine& machine);
 
 // ---- What fits: floor((n M u - weights - reserve) / (cache per token x the other factor)), at least 0
 

@@ -50,7 +50,7 @@ Count module_parameters(const Arch& a) {
   return module_parameters(m, exact_sizes(m), a.mtp.own_embedding).count();
 }
 
-Flops module_forward_flops(const Arch& a, const Pass& pass) {
+Flops module_forward_flops(const Arch& a, const PassShape& pass) {
   const Count rows = mul(pass.batch, pass.seq, a.streams + 1);
   return forward_flops(module_model(a), pass).total() + flops(2, rows, a.hidden, a.hidden);
 }

@@ -28,6 +28,6 @@ Count module_parameters(const Arch& arch);
 
 /// FLOPs of one module's forward pass: those of that model, head included, and 2 (n + 1) t D^2 of the projections of a
 /// token's embedding and of n residual streams.
-Flops module_forward_flops(const Arch& arch, const Pass& pass);
+Flops module_forward_flops(const Arch& arch, const PassShape& pass);
 
 }  // namespace llmcalc::textbook

@@ -103,7 +103,7 @@ double bubble_seconds(Schedule schedule, Count ranks, const StageTimes& t, Count
   return (real(ranks) / 2 - 1) * (t.overlapped + t.backward - 3 * t.weight_part);
 }
 
-double step_seconds(const StepParts& t, Count micro_batches, Count ranks, Count interleaved) {
+double step_seconds(const StepTerms& t, Count micro_batches, Count ranks, Count interleaved) {
   const double slots = real(micro_batches) + real(ranks - 1) / real(interleaved);
   return slots * (t.compute + (1 - t.overlap) * t.communication) + (1 - t.data_parallel_overlap) * t.data_parallel +
          t.optimizer;

@@ -70,10 +70,10 @@ struct StageTimes {
 double bubble_seconds(Schedule schedule, Count ranks, const StageTimes& t, Count interleaved = 1);
 
 /// Terms of a step's time (m + (P-1)/v) (t_comp + (1 - overlap) t_comm) + (1 - dp_overlap) t_dp + t_opt.
-struct StepParts {
+struct StepTerms {
   double compute = 0, communication = 0, overlap = 0;  ///< one micro-batch, forward and backward, one rank
   double data_parallel = 0, data_parallel_overlap = 0, optimizer = 0;
 };
-double step_seconds(const StepParts& t, Count micro_batches, Count ranks, Count interleaved = 1);
+double step_seconds(const StepTerms& t, Count micro_batches, Count ranks, Count interleaved = 1);
 
 }  // namespace llmcalc::textbook

@@ -72,15 +72,15 @@ class StoredTable : StoredRows<N, Visit> {
   /// Projections of all streams but the first, cut row by row.
   void projected_streams() {
     const N rows = m_.B * m_.S * (s_.n_h - N(1));
-    visit_(Stored<N>{
+    visit_(StoredActivation<N>{
         .layers = 1, .each = s_.D, .in_block = false, .rows = m_.sequence_parallel ? quotient_up(rows, s_.T) : rows});
   }
   void attention() {
     if (mixer_.attention == AttentionKind::compressed) return compressed();
     mixer_.attention == AttentionKind::latent ? latent() : grouped();
   }
-  void once(Tokens tokens, bool number, const N& each) { visit_(Stored<N>{1, tokens, number, each, false}); }
-  void core(bool number, const N& each) { visit_(Stored<N>{s_.L_s, Tokens::all, number, each, true, true}); }
+  void once(Tokens tokens, bool number, const N& each) { visit_(StoredActivation<N>{1, tokens, number, each, false}); }
+  void core(bool number, const N& each) { visit_(StoredActivation<N>{s_.L_s, Tokens::all, number, each, true, true}); }
   bool centred() const { return a_.norm != NormKind::rms_norm; }
 
   /// Stacks of layers that have an embedding.
@@ -112,7 +112,7 @@ class StoredTable : StoredRows<N, Visit> {
 
   /// The encoder's result, which all layers of the decoder read, and what its norm reads.
   void encoded() {
-    visit_(Stored<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .handed_on = true});
+    visit_(StoredActivation<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .handed_on = true});
     if (!a_.final_norm) return;
     numbers(1, Tokens::mine, s_.D);
     statistics(1, Tokens::mine, 1, centred());
@@ -215,7 +215,7 @@ class StoredTable : StoredRows<N, Visit> {
     choice(N(4) * (lightning ? min(i.keys, m_.S) : min(i.keys / i.block, quotient_up(m_.S, i.block))));
   }
   void choice(const N& each) {
-    visit_(Stored<N>{.layers = s_.i.L, .numbers = false, .each = each, .handed_on = a_.shares_choices()});
+    visit_(StoredActivation<N>{.layers = s_.i.L, .numbers = false, .each = each, .handed_on = a_.shares_choices()});
   }
   /// The gate, and the output under it.
   void gate() {
@@ -258,7 +258,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m_.norm_stats) pooled(layers, normed, false, statistic(false));
   }
   void pooled(const N& layers, const N& rows, bool number, const N& each) {
-    visit_(Stored<N>{.layers = layers, .numbers = number, .each = each, .rows = rows});
+    visit_(StoredActivation<N>{.layers = layers, .numbers = number, .each = each, .rows = rows});
   }
 
   void latent() {
@@ -365,7 +365,7 @@ class StoredTable : StoredRows<N, Visit> {
 template <class N>
 class StoredSum {
  public:
-  void add(const N& tokens, const Stored<N>& x, const N& each) {
+  void add(const N& tokens, const StoredActivation<N>& x, const N& each) {
     std::size_t i = 0;
     while (i < size_ && !(tokens_[i] == tokens)) ++i;
     if (i == size_) tokens_[size_++] = tokens;
@@ -391,7 +391,7 @@ class StoredSum {
 template <class N, class Which>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, const Which& which) {
   StoredSum<N> sum;
-  const auto add = [&](const Stored<N>& x) {
+  const auto add = [&](const StoredActivation<N>& x) {
     if (!which(x)) return;
     if (!(x.rows == N(0))) return sum.add(x.rows, x, x.each);
     const bool uneven = x.tokens == Tokens::scattered && m.sequence_parallel && !m.even;
@@ -408,12 +408,12 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
 /// later layers read.
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
-  StoredSum<N> sum = stored(a, s, m, [recompute](const Stored<N>& x) {
+  StoredSum<N> sum = stored(a, s, m, [recompute](const StoredActivation<N>& x) {
     return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block || x.handed_on);
   });
   if (recompute != Recompute::full) return sum;
   const auto add = [&](const N& layers, Tokens tokens, const N& each) {
-    sum.add(tokens_of(m, s.T, tokens), Stored<N>{layers, tokens, true, each}, each);
+    sum.add(tokens_of(m, s.T, tokens), StoredActivation<N>{layers, tokens, true, each}, each);
   };
   add(s.L, Tokens::mine, s.n_h * s.D);
   over_parts(s, [&](const Sizes<N>& of) {

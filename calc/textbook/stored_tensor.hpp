@@ -31,7 +31,7 @@ enum class Tokens : std::uint8_t {
 
 /// A stored tensor: `each` numbers for every token in each of `layers`, of p bytes or one.
 template <class N>
-struct Stored {
+struct StoredActivation {
   N layers;
   Tokens tokens = Tokens::all;
   bool numbers = true;  ///< p bytes each; false: bytes
@@ -56,8 +56,12 @@ class StoredRows {
 
  protected:
   static bool has(const N& layers) { return !(layers == N(0)); }
-  void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
-  void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
+  void numbers(const N& layers, Tokens tokens, const N& each) {
+    visit_(StoredActivation<N>{layers, tokens, true, each});
+  }
+  void bytes(const N& layers, Tokens tokens, const N& each) {
+    visit_(StoredActivation<N>{layers, tokens, false, each});
+  }
   /// Bytes of a norm's statistics in float32: mean and deviation, or one mean square.
   static N statistic(bool centred) { return centred ? 8 : 4; }
   void statistics(const N& layers, Tokens tokens, const N& norms, bool centred) {

@@ -4,15 +4,15 @@
 
 namespace llmcalc {
 
-using validate::Verdict;
+using validate::CaseVerdict;
 
 bool Validated::exact() const {
-  return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.differing() == 0; });
+  return std::all_of(verdicts.begin(), verdicts.end(), [](const CaseVerdict& v) { return v.differing() == 0; });
 }
 
 std::vector<std::string> Validated::names() const {
   std::vector<std::string> all;
-  for (const Verdict& v : verdicts) all.push_back(v.name);
+  for (const CaseVerdict& v : verdicts) all.push_back(v.name);
   return all;
 }
 

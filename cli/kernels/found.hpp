@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 struct Validated {
-  std::vector<validate::Verdict> verdicts;
+  std::vector<validate::CaseVerdict> verdicts;
   Times times;
   std::optional<validate::Metered> metered;  ///< of one model, where the device has instruments
   bool exact() const;

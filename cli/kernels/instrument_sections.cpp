@@ -183,7 +183,7 @@ void add_memory(Report& report, const validate::Metered& m) {
          .left = 3,
          .rows = {}};
   for (const validate::MemoryUse& u : m.memory) {
-    for (const model::MemoryTerm& t : u.measured.terms) {
+    for (const model::UsedMemory& t : u.measured.terms) {
       const bool tensors = t.name == "arena";
       g.rows.push_back({u.part, t.name, t.note, tensors ? exact_text(u.tensors.value) : "", exact_text(t.bytes.value)});
       g.json.push_back({{"part", u.part}, {"term", t.name}, {"bytes", t.bytes.value}, {"what", t.note}});
@@ -250,7 +250,7 @@ void add_instruments(Report& report, const validate::Metered& m) {
   add_memory(report, m);
 }
 
-void add_attention_cores(Report& report, const validate::Verdict& v) {
+void add_attention_cores(Report& report, const validate::CaseVerdict& v) {
   if (v.cores.empty()) return;
   Section s{"attention_core", "code that computed attention", {}};
   for (const validate::CoreUse& u : v.cores) {

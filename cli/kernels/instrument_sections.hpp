@@ -11,7 +11,7 @@ namespace llmcalc {
 void add_instruments(Report& report, const validate::Metered& m);
 
 /// Adds the code that computed attention, by part; nothing if the backend has only one implementation.
-void add_attention_cores(Report& report, const validate::Verdict& v);
+void add_attention_cores(Report& report, const validate::CaseVerdict& v);
 /// The same as a row's `attention_core`.
 json::Value attention_core_json(const validate::CoreUse& u);
 

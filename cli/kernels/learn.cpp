@@ -101,7 +101,7 @@ class LearningRun {
   }
 
   std::string status() const {
-    const model::Progress& p = learner_.progress();
+    const model::TrainingProgress& p = learner_.progress();
     const double rate = static_cast<double>(p.tokens - begin_.tokens) / seconds();
     const double here = static_cast<double>(p.updates - begin_.updates);
     const double left_by_steps = seconds() / here * static_cast<double>(r_.settings.steps - p.updates);
@@ -120,7 +120,7 @@ class LearningRun {
   ProgressLine& line_;
   model::Learner learner_;
   Count apart_;
-  model::Progress begin_;
+  model::TrainingProgress begin_;
   double last_validation_ = 0;
   bool saved_ = false, has_warned_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -8,7 +8,7 @@ namespace llmcalc {
 
 /// The outcome of this call.
 struct LearnOutcome {
-  model::Progress progress;
+  model::TrainingProgress progress;
   double held_out_loss = 0;  ///< of the weights in the checkpoint, over `held_out_tokens`
   Count tokens = 0;          ///< learnt from in this call
   double seconds = 0;        ///< wall time, including evaluations and checkpoints

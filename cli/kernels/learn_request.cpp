@@ -143,7 +143,7 @@ void settle_resumed(const Arguments& a, LearnRequest& r) {
       throw InputError(fmt::format("--resume continues with the settings of '{}'; leave {} out", r.out, flag));
   if (!file_exists(r.out))
     throw InputError(fmt::format("there is no '{}' to resume from; leave --resume out, or name it with --out", r.out));
-  r.resumed = std::make_unique<model::Checkpoint>(r.out);
+  r.resumed = std::make_unique<model::TrainingCheckpoint>(r.out);
   if (!r.resumed->can_resume())
     throw InputError(fmt::format("'{}' holds no moments of the optimizer; it can generate, not learn on", r.out));
   const model::CheckpointCard& card = r.resumed->card();

@@ -19,7 +19,7 @@ struct LearnRequest {
   double minutes = 0;       ///< 0: the steps alone end it
   bool by_minutes = false;  ///< the minutes alone end it
   std::vector<std::string> notes;
-  std::unique_ptr<model::Checkpoint> resumed;
+  std::unique_ptr<model::TrainingCheckpoint> resumed;
   validate::Where where;
 
   model::Number number() const { return precision == dtypes::bf16 ? model::Number::bf16 : model::Number::f32; }

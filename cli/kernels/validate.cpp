@@ -30,7 +30,7 @@ namespace {
 constexpr Count countable_width = 64;
 bool countable(const validate::Case& c) { return c.arch.hidden <= countable_width; }
 
-using validate::Verdict;
+using validate::CaseVerdict;
 
 /// The case of one model that the user asks for; by default small enough for any machine, in float32 on a processor and
 /// in bf16 on a GPU, whose tensor cores have no other format here, or as a checkpoint stores its weights.
@@ -69,9 +69,9 @@ std::string which(std::size_t i, const std::vector<validate::Case>& cases) {
   return cases.size() == 1 ? name : fmt::format("{} of {}: {}", i + 1, cases.size(), name);
 }
 
-std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate::Parts parts,
-                              const validate::Where& where, ProgressLine& line) {
-  std::vector<Verdict> all;
+std::vector<CaseVerdict> verdicts(const std::vector<validate::Case>& cases, validate::RunParts parts,
+                                  const validate::Where& where, ProgressLine& line) {
+  std::vector<CaseVerdict> all;
   for (const validate::Case& c : cases) {
     line.show("bytes and FLOPs, " + which(all.size(), cases));
     parts.counted = countable(c);
@@ -80,7 +80,7 @@ std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate
   return all;
 }
 
-std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, const validate::Parts& parts, int n,
+std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, const validate::RunParts& parts, int n,
                                     const validate::Where& where) {
   std::vector<validate::Timing> all;
   if (parts.training) all = timed_training(c, d, n, where);
@@ -90,7 +90,7 @@ std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, co
   return all;
 }
 
-Times timed(const std::vector<validate::Case>& cases, const Device& d, const validate::Parts& parts, int n,
+Times timed(const std::vector<validate::Case>& cases, const Device& d, const validate::RunParts& parts, int n,
             const validate::Where& where, ProgressLine& line) {
   Times all;
   for (const validate::Case& c : cases) {
@@ -114,7 +114,7 @@ struct Options {
   validate::Where where() const { return place(a.text("--device", "cpu")); }
   bool one() const { return !a.word("MODEL").empty(); }
   bool check_time() const { return a.has("--check-time"); }
-  validate::Parts parts() const {
+  validate::RunParts parts() const {
     const bool training = a.has("--train"), inference = a.has("--infer");
     return {.training = training || !inference, .inference = inference || !training};
   }
@@ -191,7 +191,7 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
 
 /// Every option in effect that is not part of the plan.
 json::Value run_inputs(const Options& o, const Request& r) {
-  const validate::Parts parts = o.parts();
+  const validate::RunParts parts = o.parts();
   json::Value v = o.one() ? inputs_json(r) : json::Value{{"suite", o.suite()}};
   v["device"] = o.a.text("--device", "cpu");
   v["train"] = parts.training;

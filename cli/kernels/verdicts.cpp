@@ -9,8 +9,8 @@
 
 namespace llmcalc {
 
+using validate::CaseVerdict;
 using validate::Comparison;
-using validate::Verdict;
 
 namespace {
 
@@ -34,18 +34,18 @@ std::vector<std::string> row_text(const Comparison& c) {
 }
 
 /// A clause naming the largest error, or an operator out of order if every number matches.
-std::string worst_text(const std::vector<Verdict>& all) {
+std::string worst_text(const std::vector<CaseVerdict>& all) {
   std::string name;
   if (const Comparison* c = validate::worst(all, name))
     return fmt::format("{}, {}{}{}: predicted {}, measured {} ({})", c->part, c->quantity, c->op.empty() ? "" : " of ",
                        c->op, exact_text(c->predicted), exact_text(c->measured), name);
-  const auto v = std::find_if(all.begin(), all.end(), [](const Verdict& one) { return !one.order.empty(); });
+  const auto v = std::find_if(all.begin(), all.end(), [](const CaseVerdict& one) { return !one.order.empty(); });
   return fmt::format("{} ({})", v->order, v->name);
 }
 
 }  // namespace
 
-void add_table(Report& report, const Verdict& v, const std::string& part) {
+void add_table(Report& report, const CaseVerdict& v, const std::string& part) {
   Grid g{.key = part,
          .title = part + ", without tolerance",
          .columns = {"quantity", "predicted", "measured", "off by", "unit", "verdict"},
@@ -59,7 +59,7 @@ void add_table(Report& report, const Verdict& v, const std::string& part) {
   if (!g.rows.empty()) report.grids.push_back(std::move(g));
 }
 
-void add_beside(Report& report, const Verdict& v) {
+void add_beside(Report& report, const CaseVerdict& v) {
   Grid g{.key = "elementwise",
          .title = "element-wise work, counted and not in FLOPs",
          .columns = {"part", "operator", "operations"},
@@ -74,7 +74,7 @@ void add_beside(Report& report, const Verdict& v) {
 
 std::string short_name(const std::string& name) { return name.size() > 60 ? name.substr(0, 57) + "..." : name; }
 
-void add_suite(Report& report, const std::vector<Verdict>& all) {
+void add_suite(Report& report, const std::vector<CaseVerdict>& all) {
   Grid cases{.key = "cases", .title = "", .columns = {"case", "quantities", "operators", "verdict"}, .rows = {}};
   Grid wrong{.key = "differences",
              .title = "what differs",
@@ -82,7 +82,7 @@ void add_suite(Report& report, const std::vector<Verdict>& all) {
              .left = 4,
              .rows = {}};
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const Verdict& v = all[i];
+    const CaseVerdict& v = all[i];
     const Count n = v.differing();
     cases.rows.push_back({short_name(v.name), exact_text(static_cast<Count>(v.rows.size())), exact_text(v.operators),
                           n == 0 ? "equal" : fmt::format("{} DIFFER", n)});
@@ -100,9 +100,9 @@ void add_suite(Report& report, const std::vector<Verdict>& all) {
   if (!wrong.rows.empty()) report.grids.push_back(std::move(wrong));
 }
 
-std::string conclusion(const std::vector<Verdict>& all) {
+std::string conclusion(const std::vector<CaseVerdict>& all) {
   Count compared = 0, differing = 0;
-  for (const Verdict& v : all) {
+  for (const CaseVerdict& v : all) {
     compared += static_cast<Count>(v.rows.size()) + v.operators;
     differing += v.differing();
   }

@@ -10,18 +10,18 @@
 namespace llmcalc {
 
 /// One model: every quantity of a part ("training", "inference"), per operator.
-void add_table(Report& report, const validate::Verdict& v, const std::string& part);
+void add_table(Report& report, const validate::CaseVerdict& v, const std::string& part);
 
 /// Adds the operations that counting numbers performed apart from products.
-void add_beside(Report& report, const validate::Verdict& v);
+void add_beside(Report& report, const validate::CaseVerdict& v);
 
 /// A suite: a line per case, and every row that differs.
-void add_suite(Report& report, const std::vector<validate::Verdict>& all);
+void add_suite(Report& report, const std::vector<validate::CaseVerdict>& all);
 
 /// A case's name, shortened to fit a table.
 std::string short_name(const std::string& name);
 
 /// A sentence that says whether everything matches; if not, how much differs and where the error is largest.
-std::string conclusion(const std::vector<validate::Verdict>& all);
+std::string conclusion(const std::vector<validate::CaseVerdict>& all);
 
 }  // namespace llmcalc

@@ -33,9 +33,9 @@ std::optional<MeasurementKind> kind_of(const json::Value& row) {
 std::string_view spoken_kind(MeasurementKind k) { return k == MeasurementKind::training ? "training" : "inference"; }
 
 /// Reads rows one by one and remembers what was in them.
-class Rows {
+class OldRows {
  public:
-  Rows(OldFile& file, const std::vector<Count>& lines) : file_(file), lines_(lines) {}
+  OldRows(OldFile& file, const std::vector<Count>& lines) : file_(file), lines_(lines) {}
 
   void read(const json::Value& value, std::size_t i) {
     const std::string at = fmt::format("{}:{}", file_.where, lines_[i]);
@@ -123,7 +123,7 @@ OldFile read_old_file(std::string_view text, const std::string& where) {
   OldFile file;
   file.where = where;
   const std::vector<Count> lines = element_lines(text);
-  Rows rows(file, lines);
+  OldRows rows(file, lines);
   for (std::size_t i = 0; i < list.size(); ++i) rows.read(list[i], i);
   rows.finish();
   return file;

@@ -19,10 +19,10 @@ double log_error(const PredictedRow& r) { return std::log(r.predicted.value / r.
 using ErrorsBySource = std::map<std::string, std::vector<double>>;
 
 /// A device, a stack and a precision: what a measured step says most about.
-using Machine = std::tuple<std::string, std::string, std::string>;
+using MeasuredMachine = std::tuple<std::string, std::string, std::string>;
 
 /// Errors of rows that were re-scaled by each of the others on their machine.
-std::vector<double> rescaled_errors(const std::map<Machine, std::vector<double>>& machines) {
+std::vector<double> rescaled_errors(const std::map<MeasuredMachine, std::vector<double>>& machines) {
   std::vector<double> all;
   for (const auto& [machine, errors] : machines)
     for (std::size_t timed = 0; timed < errors.size(); ++timed)
@@ -34,7 +34,7 @@ std::vector<double> rescaled_errors(const std::map<Machine, std::vector<double>>
 }  // namespace
 
 IntervalsByClass intervals_after_a_step(const Accuracy& left_out) {
-  std::map<std::string, std::map<std::string, std::map<Machine, std::vector<double>>>> classes;
+  std::map<std::string, std::map<std::string, std::map<MeasuredMachine, std::vector<double>>>> classes;
   for (const PredictedRow& r : left_out.rows)
     if (r.counts()) classes[r.of.kind][r.of.family][{r.of.gpu, r.of.software, r.of.precision}].push_back(log_error(r));
   IntervalsByClass all;

@@ -14,7 +14,7 @@ constexpr std::size_t most_of_family = 80;
 constexpr int steps_of_a_pattern = 8;
 
 using Vector = Eigen::VectorXd;
-using Matrix = Eigen::MatrixXd;
+using DesignMatrix = Eigen::MatrixXd;
 
 /// Fractions of the parameters' ranges as their values, and back.
 class Ranges {
@@ -58,7 +58,7 @@ class Fitter {
 
   LinearErrors linear(std::span<const double> values) const {
     const Vector x = ranges_.fractions(values), r = residuals(x);
-    const Matrix j = jacobian(x, r, true);
+    const DesignMatrix j = jacobian(x, r, true);
     LinearErrors all{{values.begin(), values.end()}, std::vector<double>(set_.weights.size()), {}};
     all.derivatives.assign(set_.cards.size(), all.errors);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -76,7 +76,7 @@ class Fitter {
       if (fixed(k)) standard_[k] = x[k];
     double damping = 1e-2, now = loss(r, x);
     for (int step = 0; step < options_.most_steps && damping < 1e6; ++step) {
-      const Matrix j = jacobian(x, r, step % steps_of_a_pattern == 0);
+      const DesignMatrix j = jacobian(x, r, step % steps_of_a_pattern == 0);
       if (step % steps_of_a_pattern == 0) depends_ = j.cwiseAbs().array() > 0;
       const double before = now;
       while (damping < 1e6 && !try_step(j, damping, x, r, now)) damping *= 4;
@@ -101,8 +101,8 @@ class Fitter {
     for (Eigen::Index i = 0; i < r.size(); ++i) r[i] = options_.linear->errors[rows_[static_cast<std::size_t>(i)]];
     return r + linear_jacobian() * by;
   }
-  Matrix linear_jacobian() const {
-    Matrix j(static_cast<Eigen::Index>(rows_.size()), ranges_.size());
+  DesignMatrix linear_jacobian() const {
+    DesignMatrix j(static_cast<Eigen::Index>(rows_.size()), ranges_.size());
     for (Eigen::Index k = 0; k < ranges_.size(); ++k)
       for (Eigen::Index i = 0; i < j.rows(); ++i)
         j(i, k) = options_.linear->derivatives[static_cast<std::size_t>(k)][rows_[static_cast<std::size_t>(i)]];
@@ -126,9 +126,9 @@ class Fitter {
 
   /// Most rows depend on few parameters: their own device's and software's. `all`: looks at every pair of a row and a
   /// parameter, else at those of the last time that all were.
-  Matrix jacobian(const Vector& x, const Vector& r, bool all) const {
+  DesignMatrix jacobian(const Vector& x, const Vector& r, bool all) const {
     if (options_.linear != nullptr) return linear_jacobian();
-    Matrix j(r.size(), ranges_.size());
+    DesignMatrix j(r.size(), ranges_.size());
     const auto column = [&](Eigen::Index k) {
       j.col(k).setZero();
       if (fixed(k)) return;
@@ -148,13 +148,13 @@ class Fitter {
   }
 
   /// Takes the step if it lowers the loss. Clamped parameters stay at their bounds.
-  bool try_step(const Matrix& j, double damping, Vector& x, Vector& r, double& now) const {
+  bool try_step(const DesignMatrix& j, double damping, Vector& x, Vector& r, double& now) const {
     Vector w(r.size());
     for (Eigen::Index i = 0; i < r.size(); ++i) {
       const double t = r[i] / set_.width;
       w[i] = weight(i) / (is_soft() ? std::sqrt(1 + t * t) : 1 + t * t);
     }
-    Matrix a = j.transpose() * w.asDiagonal() * j;
+    DesignMatrix a = j.transpose() * w.asDiagonal() * j;
     a.diagonal().array() += pull();
     const Vector gradient = j.transpose() * w.asDiagonal() * r + pull() * (x - standard_);
     a.diagonal() += damping * a.diagonal();

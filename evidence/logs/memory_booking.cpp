@@ -9,9 +9,9 @@ namespace llmcalc {
 namespace {
 
 /// Adds terms up, and books what they leave of a whole.
-class Ledger {
+class TermLedger {
  public:
-  explicit Ledger(std::optional<Count> gpu = {}) { b_.gpu = gpu; }
+  explicit TermLedger(std::optional<Count> gpu = {}) { b_.gpu = gpu; }
 
   void say(MemoryTerm term, const std::optional<LoggedBytes>& said) {
     if (!said) return;
@@ -65,7 +65,7 @@ MemoryTerm rest_of_granted(const VllmMemory& m) {
   return m.activations ? MemoryTerm::unexplained : MemoryTerm::activations;
 }
 
-void say_server(Ledger& ledger, const VllmMemory& m) {
+void say_server(TermLedger& ledger, const VllmMemory& m) {
   if (m.weights_and_libraries && !(m.weights && m.libraries)) {
     ledger.say(MemoryTerm::weights_and_libraries, m.weights_and_libraries);
   } else {
@@ -78,7 +78,7 @@ void say_server(Ledger& ledger, const VllmMemory& m) {
 
 /// Memory beyond what is granted: graphs, which are recorded after the cache is made, and what others held
 /// before.
-void say_beyond(Ledger& ledger, const VllmMemory& m, Bytes total) {
+void say_beyond(TermLedger& ledger, const VllmMemory& m, Bytes total) {
   if (m.free_at_start && m.total) {
     const LoggedBytes held{m.total->bytes - m.free_at_start->bytes, m.total->within + m.free_at_start->within};
     ledger.say(MemoryTerm::held_before_start, held);
@@ -94,7 +94,7 @@ std::optional<LoggedBytes> without(const std::optional<LoggedBytes>& all, const 
 }
 
 /// Memory outside of PyTorch, divided where the message lets it be.
-void say_outside(Ledger& ledger, const OutOfMemory& o, Bytes reserved) {
+void say_outside(TermLedger& ledger, const OutOfMemory& o, Bytes reserved) {
   const DeviceProcess* own = own_process(o);
   if (own == nullptr) return;
   ledger.add(MemoryTerm::libraries, std::max(Bytes(), own->bytes.bytes - reserved));
@@ -127,7 +127,7 @@ const DeviceProcess* own_process(const OutOfMemory& o) {
 MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults) {
   const VllmMemory& m = s.memory;
   const ServerRoom room = room_of(s, defaults);
-  Ledger ledger;
+  TermLedger ledger;
   say_server(ledger, m);
   if (room.granted) {
     const Bytes set_aside = m.graphs_granted ? m.graphs_granted->bytes : Bytes();
@@ -142,7 +142,7 @@ MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults) {
 }
 
 MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults) {
-  Ledger ledger(o.gpu);
+  TermLedger ledger(o.gpu);
   ledger.say(MemoryTerm::allocated, defaults.pools_apart ? without(o.allocated, o.private_pools) : o.allocated);
   if (defaults.pools_apart) ledger.say(MemoryTerm::graphs, o.private_pools);
   ledger.say(MemoryTerm::slack, o.slack);
@@ -159,7 +159,7 @@ MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults) {
 }
 
 MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults) {
-  Ledger ledger(s.device);
+  TermLedger ledger(s.device);
   if (s.allocated) ledger.say(MemoryTerm::allocated, s.allocated->peak);
   if (s.reserved) {
     const Bytes slack = s.reserved->peak.bytes - ledger.sum();

@@ -98,7 +98,7 @@ json::Value machine_json(const HardwareCard& card, const std::string& like) {
   return v;
 }
 
-Machine read_machine(const json::Value& value, const std::string& where) {
+RowMachine read_machine(const json::Value& value, const std::string& where) {
   if (value.is_string()) {
     const std::string name = value.get<std::string>();
     HardwareCard card = load_hardware(name);
@@ -106,7 +106,7 @@ Machine read_machine(const json::Value& value, const std::string& where) {
   }
   const json::Object o(value, where);
   const HardwareCard& like = preset(o.text("like"));
-  Machine m{.card = like, .like = like.name};
+  RowMachine m{.card = like, .like = like.name};
   FieldReader io(o);
   device_fields(io, m.card, like);
   read_links(o, like, m.card);

@@ -20,12 +20,12 @@ namespace llmcalc {
 /// `like`: the preset that the card was made from.
 json::Value machine_json(const HardwareCard& card, const std::string& like);
 
-struct Machine {
+struct RowMachine {
   HardwareCard card;
   std::string like;    ///< the preset that it was made from
   bool preset = true;  ///< it has the preset's name
 };
 /// Throws InputError.
-Machine read_machine(const json::Value& value, const std::string& where);
+RowMachine read_machine(const json::Value& value, const std::string& where);
 
 }  // namespace llmcalc

@@ -36,7 +36,7 @@ MeasuredRequest read_measured_request(const json::Object& row, Parts parts, Meas
   const ModelCard model = measured_model(row);
   const json::Value *hardware = row.find("hardware"), *inputs = row.find("inputs");
   if (hardware == nullptr) throw InputError(row.where() + ": \"hardware\" is missing");
-  Machine machine = read_machine(*hardware, row.where() + ", \"hardware\"");
+  RowMachine machine = read_machine(*hardware, row.where() + ", \"hardware\"");
   Request r = settled_request(parts | part::run, model, machine.card, inputs == nullptr ? none : *inputs,
                               row.where() + ", \"inputs\"");
   if (model.name != unnamed) head.model = model.name;

@@ -12,7 +12,7 @@ namespace llmcalc {
 
 struct MeasuredRequest {
   Request request;  ///< settled
-  Machine machine;
+  RowMachine machine;
 };
 
 /// Reads the three keys; the head's model is the name of the model. Throws InputError.

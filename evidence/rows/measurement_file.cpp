@@ -26,9 +26,9 @@ bool is_old(const json::Value& row) {
                   at, shell_word(file)));
 }
 
-class Reader {
+class MeasurementReader {
  public:
-  explicit Reader(const std::string& where) { file_.where = where; }
+  explicit MeasurementReader(const std::string& where) { file_.where = where; }
 
   void read(const json::Value& value, Count line) {
     const std::string at = fmt::format("{}:{}", file_.where, line);
@@ -66,7 +66,7 @@ bool MeasurementFile::has(MeasurementKind kind) const {
 }
 
 MeasurementFile read_measurements(std::string_view text, const std::string& where) {
-  Reader reader(where);
+  MeasurementReader reader(where);
   for_each_row(text, where, [&](const json::Value& row, Count line) { reader.read(row, line); });
   return reader.file();
 }

@@ -21,7 +21,7 @@ Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     thread_local Aligned<W> p, out;
     thread_local std::vector<Count> room;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
-    const Core<T> c(s, in, b, h);
+    const CoreHead<T> c(s, in, b, h);
     const Keys keys = c.keys(i, room);
     p.resize(static_cast<std::size_t>(keys.n));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
@@ -42,7 +42,7 @@ struct KeySums {
   using W = Wide<T>;
   Aligned<W> k, k_rope, v;
   Count plain, rope, width;
-  KeySums(Count keys, const Core<T>& c) : plain(c.plain()), rope(c.in.rope_dim), width(c.s.v_dim) {
+  KeySums(Count keys, const CoreHead<T>& c) : plain(c.plain()), rope(c.in.rope_dim), width(c.s.v_dim) {
     k.assign(static_cast<std::size_t>(keys * plain), W(0));
     k_rope.assign(static_cast<std::size_t>(keys * rope), W(0));
     v.assign(static_cast<std::size_t>(keys * width), W(0));
@@ -57,7 +57,7 @@ struct RowGradient {
   using W = Wide<T>;
   Aligned<W> p, dropped, ds, keep, slope, dq, dq_rope, wide_q, wide_d;
 
-  void resize(Count n, const Core<T>& c) {
+  void resize(Count n, const CoreHead<T>& c) {
     const std::size_t size = static_cast<std::size_t>(n);
     p.resize(size);
     dropped.resize(size);
@@ -79,7 +79,7 @@ struct RowGradient {
     lanes<W>(0, n, [=, from = slope.data(), to = ds.data()](Count j) { to[j] = to[j] * from[j]; });
   }
   /// Propagates ds of these keys to q and k, and to what relative positions add, and their p to v. d_o: wide.
-  void spread(const Core<T>& c, Count i, const Keys& keys, const W* d_o, KeySums<T>& sums, void* relative) {
+  void spread(const CoreHead<T>& c, Count i, const Keys& keys, const W* d_o, KeySums<T>& sums, void* relative) {
     if (relative != nullptr)
       for (Count at = 0; at < keys.n; ++at)
         put(static_cast<T*>(relative) + (i * c.s.keys + keys[at]) * c.s.heads + c.head,
@@ -94,7 +94,7 @@ struct RowGradient {
     });
     if (sums.rope > 0) spread_rope(c, i, keys, sums);
   }
-  void spread_rope(const Core<T>& c, Count i, const Keys& keys, KeySums<T>& sums) {
+  void spread_rope(const CoreHead<T>& c, Count i, const Keys& keys, KeySums<T>& sums) {
     const W *const q = widened(sums.rope, c.q_rope(i), wide_q), *const scaled = ds.data();
     c.each_stretch(keys, [&](Count j, Count n, Count at) {
       add_rows_times(n, sums.rope, scaled + at, c.k_rope(j), c.in.k_rope.token, dq_rope.data());
@@ -105,7 +105,7 @@ struct RowGradient {
 
 /// The gradient of keys that are the values, too: the sum of both.
 template <typename T>
-void write_shared_keys(const Core<T>& c, const AttentionGradients& to, const KeySums<T>& sums) {
+void write_shared_keys(const CoreHead<T>& c, const AttentionGradients& to, const KeySums<T>& sums) {
   for (Count j = 0; j < all_keys(c.s); ++j) {
     T* const k = j < c.s.keys ? at_mutable<T>(to.k, c.sequence, j, c.group)
                               : at_mutable<T>(to.pooled, c.sequence, j - c.s.keys, 0);
@@ -118,7 +118,7 @@ void write_shared_keys(const Core<T>& c, const AttentionGradients& to, const Key
 
 /// The gradients of one head's keys and values: written or added.
 template <typename T>
-void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
+void write_keys(const CoreHead<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
   if (c.s.shared) return write_shared_keys(c, to, sums);
   for (Count j = 0; j < keys; ++j) {
     T *k = at_mutable<T>(to.k, c.sequence, j, c.group), *v = at_mutable<T>(to.v, c.sequence, j, c.group);
@@ -139,10 +139,10 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
     const Count b = part / parts;
     Aligned<W> rope_sum;
     for (Count g = part % parts * groups; g < (part % parts + 1) * groups; ++g) {
-      const Core<T> first(s, in, b, g * per_group);
+      const CoreHead<T> first(s, in, b, g * per_group);
       KeySums<T> sums(all_keys(s), first);
       if (shared && !rope_sum.empty()) sums.k_rope.swap(rope_sum);
-      for (Count h = g * per_group; h < (g + 1) * per_group; ++h) head(Core<T>(s, in, b, h), sums);
+      for (Count h = g * per_group; h < (g + 1) * per_group; ++h) head(CoreHead<T>(s, in, b, h), sums);
       write_keys(first, to, keys, sums);
       rope_sum.swap(sums.k_rope);
     }
@@ -158,7 +158,7 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
 
 /// The sink's gradient, that of a score whose value vector is zero: -p_sink (o . do) per row.
 template <typename T>
-void write_query(const Core<T>& c, const AttentionGradients& to, Count i, const RowGradient<T>& r) {
+void write_query(const CoreHead<T>& c, const AttentionGradients& to, Count i, const RowGradient<T>& r) {
   write_out(r.dq, at_mutable<T>(to.q, c.sequence, i, c.head));
   if (c.in.rope_dim > 0) write_out(r.dq_rope, at_mutable<T>(to.q_rope, c.sequence, i, c.head));
 }
@@ -168,7 +168,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
                      const T* o, const T* d_o, const AttentionGradients& to) {
   using W = Wide<T>;
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
-  each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
+  each_head_gradient<T>(s, in, to, [&](const CoreHead<T>& c, KeySums<T>& sums) {
     thread_local RowGradient<T> r;
     thread_local std::vector<Count> room;
     for (Count i = 0; i < s.queries; ++i) {
@@ -221,7 +221,7 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     thread_local Aligned<W> p, few, out, factor;
     thread_local std::vector<Count> room;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
-    const Core<T> c(s, in, b, h);
+    const CoreHead<T> c(s, in, b, h);
     const Keys seen = c.keys(i, room),
                done = s.queries > 1 ? Keys{.n = keys + whole_groups(s)} : seen;  // a single query skips the others
     const Count row = c.row(i), low = done[0], high = done[done.n - 1] + 1;
@@ -263,7 +263,7 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   const Count keys = s.keys + whole_groups(s);
   const NaiveKept<T> k(kept);
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
-  each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
+  each_head_gradient<T>(s, in, to, [&](const CoreHead<T>& c, KeySums<T>& sums) {
     thread_local RowGradient<T> r;
     for (Count i = 0; i < s.queries; ++i) {
       const Count row = c.row(i), out_row = (c.sequence * s.queries + i) * s.heads + c.head;

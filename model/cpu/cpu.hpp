@@ -318,51 +318,7 @@ class Cpu final : public Backend {
     if (!is_factor(factor) || *factor == 1) return;
     for (const ParameterUpdate& p : all) LLMCALC_ISA::multiply_by(p.n, *factor, w(p.gradient));
   }
-  void adamw(Updates all, const AdamW& o) override {
-    if (!is_factor(o.factor)) return;
-    for (const ParameterUpdate& p : all) adamw(p, o);
-  }
-  void sgd(Updates all, const Momentum& o) override {
-    if (!is_factor(o.factor)) return;
-    for (const ParameterUpdate& p : all)
-      with_states(p, [&](auto* velocity, auto*) {
-        LLMCALC_ISA::sgd(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), velocity);
-      });
-  }
-  void lion(Updates all, const Lion& o) override {
-    if (!is_factor(o.factor)) return;
-    for (const ParameterUpdate& p : all)
-      with_states(p, [&](auto* m, auto*) {
-        LLMCALC_ISA::lion(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), m);
-      });
-  }
-  void adafactor(Updates all, const Adafactor& o) override {
-    if (!is_factor(o.factor)) return;
-    for (const ParameterUpdate& p : all)
-      if (p.out == 0)
-        LLMCALC_ISA::adafactor(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), w(p.second));
-      else
-        each_matrix(p, [&](Count g, Count at, W* master) {
-          LLMCALC_ISA::adafactor(p.out, p.in, decayed(o, p), w(In(p.gradient)) + at, n(p.weight) + at, master,
-                                 w(p.first) + g * p.out, w(p.second) + g * p.in);
-        });
-  }
-  void muon(Updates all, const Muon& o) override {
-    if (!is_factor(o.others.factor)) return;
-    for (const ParameterUpdate& p : all)
-      if (p.out == 0)
-        adamw(p, o.others);
-      else
-        with_states(p, [&](auto* velocity, auto*) {
-          each_matrix(p, [&](Count, Count at, W* master) {
-            LLMCALC_ISA::muon(p.out, p.in, decayed(o, p), w(In(p.gradient)) + at, n(p.weight) + at, master,
-                              velocity + at);
-          });
-        });
-  }
-  void adamw_in_8_bits(Updates all, const AdamW& o, Out moments) override {
-    if (is_factor(o.factor)) LLMCALC_ISA::adamw_in_8_bits<T>(all, o, b(moments));
-  }
+  void update(Updates all, const OptimizerStep& o) override { LLMCALC_ISA::update<T>(all, o); }
   Count beside() const override {
     if constexpr (std::is_same_v<T, Counted>) return Counted::tally.beside();
     return 0;
@@ -375,33 +331,6 @@ class Cpu final : public Backend {
   }
 
  private:
-  /// f(first, second) of a parameter's states as what they are stored in.
-  template <typename F>
-  static void with_states(const ParameterUpdate& p, const F& f) {
-    if constexpr (std::is_same_v<W, float>) {
-      if (p.states == StateFormat::bf16) return f(static_cast<bf16*>(p.first), static_cast<bf16*>(p.second));
-      if (p.states == StateFormat::fp16) return f(static_cast<fp16*>(p.first), static_cast<fp16*>(p.second));
-    }
-    f(w(p.first), w(p.second));
-  }
-  static void adamw(const ParameterUpdate& p, const AdamW& o) {
-    with_states(p, [&](auto* first, auto* second) {
-      LLMCALC_ISA::adamw(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), first, second);
-    });
-  }
-  /// f(matrix, its first number, its master) of every matrix of a parameter.
-  template <typename F>
-  static void each_matrix(const ParameterUpdate& p, const F& f) {
-    for (Count g = 0; g < p.groups; ++g) {
-      const Count at = mul(g, p.out, p.in);
-      f(g, at, p.master != nullptr ? w(p.master) + at : nullptr);
-    }
-  }
-  template <typename Settings>
-  static Settings decayed(Settings o, const ParameterUpdate& p) {
-    if (!p.decays) o.decay = 0;
-    return o;
-  }
   static const std::int64_t* there(const Ids& ids) {
     return ids.kept != nullptr ? static_cast<const std::int64_t*>(ids.kept) : ids.host;
   }
@@ -426,7 +355,7 @@ class Cpu final : public Backend {
 
   std::string name_;
   bool poison_;
-  Pool pool_;
+  BlockPool pool_;
   CpuRwkv<T> rwkv_;
   CpuAltUp<T> altup_;
   Flops done_;

@@ -91,13 +91,13 @@ void scale_gates_gradient(const Pointwise& s, const Wide<T>* kept, const T* fact
 
 template <typename T>
 void dispatch(const Pointwise& s, Count experts, const T* gates, const T* x, T* y) {
-  const Routing r = routing(s.rows / s.top_k, experts, gates);
+  const TokenRouting r = routing(s.rows / s.top_k, experts, gates);
   each<T>(s.rows, s.width,
           [&](Count i) { std::copy_n(x + r.token[static_cast<std::size_t>(i)] * s.width, s.width, y + i * s.width); });
 }
 /// Writes to `to`, or adds, the sum over a token's rows of factor(row) x row, experts in order.
 template <typename T, typename F>
-void sum_rows(const Routing& r, Count width, const T* x, T* to, bool add, const F& factor) {
+void sum_rows(const TokenRouting& r, Count width, const T* x, T* to, bool add, const F& factor) {
   using W = Wide<T>;
   each<T>(static_cast<Count>(r.row.size()) / std::max<Count>(1, r.top_k), width * r.top_k, [&](Count t) {
     thread_local Aligned<W> sums;
@@ -123,7 +123,7 @@ void dispatch_gradient(const Pointwise& s, Count experts, const Wide<T>* kept, c
 template <typename T>
 void combine(const Pointwise& s, Count experts, const T* gates, const T* x, T* y, Wide<T>* kept) {
   using W = Wide<T>;
-  const Routing r = routing(s.rows, experts, gates);
+  const TokenRouting r = routing(s.rows, experts, gates);
   Aligned<W> gate(r.token.size());
   for (Count e = 0; e < experts; ++e)
     for (Count i = r.first[static_cast<std::size_t>(e)]; i < r.first[static_cast<std::size_t>(e) + 1]; ++i)
@@ -136,7 +136,7 @@ template <typename T>
 void combine_gradient(const Pointwise& s, Count experts, const Wide<T>* route_kept, const T* x, const Wide<T>* kept,
                       const T* dy, T* dx, bool add_x, T* dgates, bool add_g) {
   using W = Wide<T>;
-  const Routing r = routing(s.rows, experts, route_kept + s.rows * experts);
+  const TokenRouting r = routing(s.rows, experts, route_kept + s.rows * experts);
   if (!add_g) std::fill_n(dgates, s.rows * experts, T(W(0)));
   for (Count e = 0; e < experts; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], n = r.first[static_cast<std::size_t>(e) + 1] - first;

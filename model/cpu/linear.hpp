@@ -64,7 +64,7 @@ P* after(P* p, Count n) {
 /// Products of the experts, in order, since a product may write into the next one's rows.
 template <typename T>
 Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const T* b, T* y) {
-  const Routing r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));
+  const TokenRouting r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));
   Flops done;
   for (Count e = 0; e < s.groups; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
@@ -77,7 +77,7 @@ template <typename T>
 Flops routed_gradient(const Linear& s, const LinearView& v, const T* x, const T* w, const T* dy, T* dx, bool add,
                       Wide<T>* dw, Wide<T>* db) {
   const Count tokens = s.rows / s.top_k;
-  const Routing r = routing(tokens, s.groups, static_cast<const Wide<T>*>(v.choice) + tokens * s.groups);
+  const TokenRouting r = routing(tokens, s.groups, static_cast<const Wide<T>*>(v.choice) + tokens * s.groups);
   Flops done;
   for (Count e = 0; e < s.groups; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;

@@ -85,9 +85,9 @@ dnnl_memory_desc_t matrix(Library& l, Number format, Count rows, Count columns, 
 }
 
 /// The product of one shape, compiled for it.
-class Product {
+class OneDnnProduct {
  public:
-  Product(Library& l, const MatmulShape& s, Number from, Number to) : l_(l) {
+  OneDnnProduct(Library& l, const MatmulShape& s, Number from, Number to) : l_(l) {
     const dnnl_memory_desc_t a = matrix(l, from, s.m, s.k, s.lda, s.transpose_a);
     const dnnl_memory_desc_t b = matrix(l, from, s.k, s.n, s.ldb, s.transpose_b);
     const dnnl_memory_desc_t c = matrix(l, to, s.m, s.n, s.ldc, false);
@@ -97,9 +97,9 @@ class Product {
     l.memory_create(&b_, &b, l.engine, DNNL_MEMORY_NONE);
     l.memory_create(&c_, &c, l.engine, DNNL_MEMORY_NONE);
   }
-  Product(const Product&) = delete;
-  Product& operator=(const Product&) = delete;
-  ~Product() {
+  OneDnnProduct(const OneDnnProduct&) = delete;
+  OneDnnProduct& operator=(const OneDnnProduct&) = delete;
+  ~OneDnnProduct() {
     if (primitive_ == nullptr) return;
     for (const dnnl_memory_t m : {a_, b_, c_}) l_.memory_destroy(m);
     l_.primitive_destroy(primitive_);
@@ -143,7 +143,7 @@ class Product {
 
 bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void* a, const void* b, void* c) {
   static std::mutex one_at_a_time;
-  static auto& products = *new std::map<std::tuple<MatmulShape, Number, Number>, Product>;
+  static auto& products = *new std::map<std::tuple<MatmulShape, Number, Number>, OneDnnProduct>;
   const std::lock_guard lock(one_at_a_time);
   Library& l = library();
   if (!l.complete) return false;
@@ -151,11 +151,11 @@ bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void*
   if (products.size() >= enough) products.clear();
   const std::tuple key(shape, from, to);
   const auto at = products.find(key);
-  Product& p = at != products.end() ? at->second
-                                    : products
-                                          .emplace(std::piecewise_construct, std::forward_as_tuple(key),
-                                                   std::forward_as_tuple(l, shape, from, to))
-                                          .first->second;
+  OneDnnProduct& p = at != products.end() ? at->second
+                                          : products
+                                                .emplace(std::piecewise_construct, std::forward_as_tuple(key),
+                                                         std::forward_as_tuple(l, shape, from, to))
+                                                .first->second;
   return p.run(a, b, c);
 }
 

@@ -60,7 +60,7 @@ void step_rows(Count n, const Wide<T>* g, T* weight, Wide<T>* master, M* first, 
 
 /// AdamW: one step.
 template <typename T, typename M>
-void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m, M* v) {
+void adamw(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m, M* v) {
   using W = Wide<T>;
   const double step = static_cast<double>(o.step);
   const AdamNumbers<W> numbers{.b1 = number<W>(o.beta1),
@@ -78,7 +78,7 @@ void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master
 }
 
 template <typename T, typename M>
-void sgd(Count n, const Momentum& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
+void sgd(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity, M*) {
   using W = Wide<T>;
   const DescentNumbers<W> numbers{number<W>(o.rate), number<W>(o.momentum), number<W>(1 - o.rate * o.decay)};
   step_rows(

@@ -4,6 +4,7 @@
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/matmul.hpp"
 #include "model/cpu/optimizer.hpp"
+#include "model/math/clip.hpp"
 #include "model/math/dynamic_codes.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -29,7 +30,7 @@ W sign_of(W x) {
 template <typename W>
 struct LionRow {
   W b1, c1, b2, c2, rate, shrink;
-  explicit LionRow(const Lion& o)
+  explicit LionRow(const OptimizerStep& o)
       : b1(number<W>(o.beta1)),
         c1(number<W>(1 - o.beta1)),
         b2(number<W>(o.beta2)),
@@ -44,13 +45,13 @@ struct LionRow {
   }
 };
 template <typename T, typename M>
-void lion(Count n, const Lion& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m) {
+void lion(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m, M*) {
   step_rows(n, g, weight, master, m, static_cast<M*>(nullptr), LionRow<Wide<T>>(o));
 }
 
 /// u = g / root of the second moment, made smaller where its root mean square is above 1.
 template <typename T, typename V>
-void descend_clipped(Count n, const Adafactor& o, const Wide<T>* g, T* weight, Wide<T>* master, const V& second) {
+void descend_clipped(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, const V& second) {
   using W = Wide<T>;
   Aligned<W> u(static_cast<std::size_t>(n));
   W* const to = u.data();
@@ -67,7 +68,7 @@ inline constexpr double added_to_squares = 1e-30;
 
 /// A vector, whose second moments are kept one by one.
 template <typename T>
-void adafactor(Count n, const Adafactor& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* v) {
+void adafactor(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* v) {
   using W = Wide<T>;
   const W b = number<W>(second_decay(o.step)), c = number<W>(1 - second_decay(o.step)), e = number<W>(added_to_squares);
   everywhere<W>(n, [=](Count i) { v[i] = b * v[i] + c * (g[i] * g[i] + e); });
@@ -76,7 +77,7 @@ void adafactor(Count n, const Adafactor& o, const Wide<T>* g, T* weight, Wide<T>
 
 /// A matrix (out, in): rows (out) and columns (in) hold the means of its squares.
 template <typename T>
-void adafactor(Count out, Count in, const Adafactor& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* rows,
+void adafactor(Count out, Count in, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* rows,
                Wide<T>* columns) {
   using W = Wide<T>;
   const W b = number<W>(second_decay(o.step)), c = number<W>(1 - second_decay(o.step)), e = number<W>(added_to_squares);
@@ -122,7 +123,7 @@ void transpose(Count rows, Count columns, const W* from, W* to) {
 /// A matrix (out, in) and its momentum, looked at one step ahead (Nesterov). Its update is as large as AdamW's would be
 /// where it has more rows than columns (github.com/KellerJordan/Muon).
 template <typename T, typename M>
-void muon(Count out, Count in, const Muon& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
+void muon(Count out, Count in, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
   using W = Wide<T>;
   const Count n = mul(out, in);
   const W keep = number<W>(o.momentum);
@@ -148,6 +149,89 @@ void muon(Count out, Count in, const Muon& o, const Wide<T>* g, T* weight, Wide<
   const W factor = number<W>(size);
   everywhere<W>(n, [=](Count i) { u[i] = factor * u[i]; });
   descend(n, o.rate, o.decay, weight, master, u);
+}
+
+// ---- parameters
+
+template <typename T>
+const Wide<T>* gradient_of(const ParameterUpdate& p) {
+  return static_cast<const Wide<T>*>(p.gradient);
+}
+template <typename T>
+T* weight_of(const ParameterUpdate& p) {
+  return static_cast<T*>(p.weight);
+}
+template <typename T>
+Wide<T>* master_of(const ParameterUpdate& p) {
+  return static_cast<Wide<T>*>(p.master);
+}
+inline OptimizerStep decayed(OptimizerStep o, const ParameterUpdate& p) {
+  if (!p.decays) o.decay = 0;
+  return o;
+}
+
+/// f(first, second): the states, in their format.
+template <typename T, typename F>
+void with_states(const ParameterUpdate& p, const F& f) {
+  using W = Wide<T>;
+  if constexpr (std::is_same_v<W, float>) {
+    if (p.states == StateFormat::bf16) return f(static_cast<bf16*>(p.first), static_cast<bf16*>(p.second));
+    if (p.states == StateFormat::fp16) return f(static_cast<fp16*>(p.first), static_cast<fp16*>(p.second));
+  }
+  f(static_cast<W*>(p.first), static_cast<W*>(p.second));
+}
+
+/// f(matrix, its first number, its master) of every matrix of a parameter.
+template <typename T, typename F>
+void each_matrix(const ParameterUpdate& p, const F& f) {
+  for (Count g = 0; g < p.groups; ++g) {
+    const Count at = mul(g, p.out, p.in);
+    f(g, at, p.master != nullptr ? master_of<T>(p) + at : nullptr);
+  }
+}
+
+template <typename T>
+void adafactor(const ParameterUpdate& p, const OptimizerStep& o) {
+  auto* const first = static_cast<Wide<T>*>(p.first);
+  auto* const second = static_cast<Wide<T>*>(p.second);
+  if (p.out == 0) return adafactor(p.n, o, gradient_of<T>(p), weight_of<T>(p), master_of<T>(p), second);
+  each_matrix<T>(p, [&](Count g, Count at, Wide<T>* master) {
+    adafactor(p.out, p.in, o, gradient_of<T>(p) + at, weight_of<T>(p) + at, master, first + g * p.out,
+              second + g * p.in);
+  });
+}
+template <typename T>
+void muon(const ParameterUpdate& p, const OptimizerStep& o) {
+  with_states<T>(p, [&](auto* velocity, auto*) {
+    each_matrix<T>(p, [&](Count, Count at, Wide<T>* master) {
+      muon(p.out, p.in, o, gradient_of<T>(p) + at, weight_of<T>(p) + at, master, velocity + at);
+    });
+  });
+}
+
+/// One parameter's step.
+template <typename T>
+void update(const ParameterUpdate& p, const OptimizerStep& o) {
+  const auto element_wise = [&](const auto& step) {
+    with_states<T>(p, [&](auto* first, auto* second) {
+      step(p.n, o, gradient_of<T>(p), weight_of<T>(p), master_of<T>(p), first, second);
+    });
+  };
+  const auto adam = [](auto... x) { adamw(x...); };
+  switch (o.optimizer) {
+    case Optimizer::adam:
+    case Optimizer::adam8bit:
+      return element_wise(adam);
+    case Optimizer::momentum:
+    case Optimizer::sgd:
+      return element_wise([](auto... x) { sgd(x...); });
+    case Optimizer::lion:
+      return element_wise([](auto... x) { lion(x...); });
+    case Optimizer::adafactor:
+      return adafactor<T>(p, o);
+    case Optimizer::muon:
+      return p.out == 0 ? element_wise(adam) : muon<T>(p, o);
+  }
 }
 
 // ---- AdamW in 8 bits
@@ -182,9 +266,10 @@ void each_part(Updates all, std::span<const Count> starts, Count begin, Count en
 }
 
 template <typename T>
-void adamw_in_8_bits(Updates all, const AdamW& o, std::uint8_t* moments) {
+void adamw_in_8_bits(Updates all, const OptimizerStep& o) {
+  auto* const moments = static_cast<std::uint8_t*>(o.coded);
   using W = Wide<T>;
-  constexpr Count block = DynamicCodes::block;
+  constexpr Count block = coded_block;
   std::vector<Count> starts;
   Count n = 0;
   for (const ParameterUpdate& p : all) starts.push_back(n), n += p.n;
@@ -200,16 +285,22 @@ void adamw_in_8_bits(Updates all, const AdamW& o, std::uint8_t* moments) {
     first.decode(size, m);
     second.decode(size, v);
     each_part(all, starts, begin, begin + size, [&](const ParameterUpdate& p, Count from, Count at, Count count) {
-      AdamW mine = o;
-      if (!p.decays) mine.decay = 0;
-      W* const master = static_cast<W*>(p.master);
-      adamw(count, mine, static_cast<const W*>(p.gradient) + from, static_cast<T*>(p.weight) + from,
+      W* const master = master_of<T>(p);
+      adamw(count, decayed(o, p), gradient_of<T>(p) + from, weight_of<T>(p) + from,
             master != nullptr ? master + from : nullptr, m + at, v + at);
     });
     first.encode(size, m);
     second.encode(size, v);
   });
   std::memcpy(moments + 2 * n, scales.data(), scales.size() * sizeof(float));
+}
+
+/// A step on all parameters; skipped where the factor is NaN.
+template <typename T>
+void update(Updates all, const OptimizerStep& o) {
+  if (!is_factor(o.factor)) return;
+  if (traits(o.optimizer).storage == MomentStorage::coded) return adamw_in_8_bits<T>(all, o);
+  for (const ParameterUpdate& p : all) update<T>(p, decayed(o, p));
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -10,12 +10,12 @@
 
 namespace llmcalc::model {
 
-class Pool {
+class BlockPool {
  public:
-  Pool() = default;
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool() { clear(); }
+  BlockPool() = default;
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+  ~BlockPool() { clear(); }
 
   void* take(Bytes bytes) {
     std::vector<void*>& free = free_[bytes.value];

@@ -23,9 +23,9 @@ struct Before {
 
 /// The shares of one row's mixes, number by number.
 template <typename T>
-struct Shares {
+struct MixShares {
   const T *learned, *moves;
-  Shares(const Shift& s, const ShiftView& v, Count row)
+  MixShares(const Shift& s, const ShiftView& v, Count row)
       : learned(static_cast<const T*>(v.shares)),
         moves(s.moved ? static_cast<const T*>(v.moves) + row * s.mixes * s.width : nullptr) {}
   Wide<T> operator()(Count i) const { return wide(learned[i]) + (moves != nullptr ? wide(moves[i]) : Wide<T>(0)); }
@@ -38,7 +38,7 @@ void shift(const Shift& s, const ShiftView& v, T* y) {
   const Before<T> before{s, v, zeros.data()};
   each<T>(s.rows(), s.mixes * s.width, [&](Count r) {
     const T *const x = before.row(r), *const last = before.of(r);
-    const Shares<T> share{s, v, r};
+    const MixShares<T> share{s, v, r};
     put_lanes(0, s.mixes * s.width, y + r * s.mixes * s.width, false, [=, width = s.width](Count i) {
       const W own = wide(x[i % width]);
       return own + (wide(last[i % width]) - own) * share(i);
@@ -58,7 +58,7 @@ void shift_gradient(const Shift& s, const ShiftView& v, const T* dy, T* dx, bool
   const Count row = s.mixes * s.width;
   each<T>(s.rows(), 2 * row, [&](Count r) {
     const bool has_next = (r + 1) % s.queries > 0;
-    const Shares<T> share{s, v, r}, next{s, v, has_next ? r + 1 : r};
+    const MixShares<T> share{s, v, r}, next{s, v, has_next ? r + 1 : r};
     put_lanes(0, s.width, dx + r * s.width, add, [=, &s](Count c) {
       W sum(0);
       for (Count m = 0; m < s.mixes; ++m) {

@@ -43,14 +43,14 @@ void for_each_run(const Keys& keys, const F& f) {
 
 /// Attention of one sequence and one head: pointers and sizes for the loops below.
 template <typename T>
-struct Core {
+struct CoreHead {
   using W = Wide<T>;
   const Attention& s;
   const AttentionInputs& in;
   Count sequence, head, group;  ///< group: the KV head
   W slope;
 
-  Core(const Attention& shape, const AttentionInputs& inputs, Count seq, Count h)
+  CoreHead(const Attention& shape, const AttentionInputs& inputs, Count seq, Count h)
       : s(shape), in(inputs), sequence(seq), head(h), group(h / (shape.heads / shape.kv_heads)) {
     slope = W(inputs.alibi ? alibi_slope(shape.heads, h) : 0.0);
   }
@@ -161,7 +161,7 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
 template <typename T>
 Count seen_pairs(const Attention& s, const AttentionInputs& in) {
   std::vector<Count> room;
-  const Core<T> c(s, in, 0, 0);
+  const CoreHead<T> c(s, in, 0, 0);
   Count pairs = 0;
   for (Count i = 0; i < s.queries; ++i) pairs += c.keys(i, room).n;
   return pairs;

@@ -35,7 +35,7 @@ void await(const std::atomic<int>& x, const F& done) {
 
 struct Loop {
   Count n = 0, stretch = 1;
-  Stretch body = nullptr;
+  RangeBody body = nullptr;
   const void* context = nullptr;
 };
 
@@ -148,7 +148,7 @@ Workers& workers() {
 Count threads() { return workers().threads(); }
 void set_threads(Count n) { workers().set_threads(n); }
 
-void share_out(Count n, bool enough, Stretch body, const void* context) {
+void share_out(Count n, bool enough, RangeBody body, const void* context) {
   if (!enough) return body(context, 0, n);
   constexpr Count stretches = 8;  // per thread
   const Count size = std::max<Count>(1, n / (stretches * threads()));

@@ -11,12 +11,12 @@ Count threads();
 void set_threads(Count n);
 
 /// A loop's body: numbers [first, last) of what `context` points to.
-using Stretch = void (*)(const void* context, Count first, Count last);
+using RangeBody = void (*)(const void* context, Count first, Count last);
 
 /// Runs the numbers below n in stretches on all threads; returns when all are done. Threads take stretches dynamically,
 /// so that a preempted thread holds up nobody. Runs on the calling thread alone inside such a loop, or while another
 /// thread's loop is running, or if there is not `enough` work for two.
-void share_out(Count n, bool enough, Stretch body, const void* context);
+void share_out(Count n, bool enough, RangeBody body, const void* context);
 
 /// f(i) for every i below n, in any order, on all threads: one copy of f's code.
 template <typename F>

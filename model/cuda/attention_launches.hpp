@@ -44,7 +44,7 @@ class AttentionLaunches {
     if constexpr (on_bf16) around(o, d_o, to, [&](const auto& pairs) { mma_attention_gradient(device_, pairs, to); });
   }
   void naive_gradient(const T* d_o, T* scratch, const AttentionGradients& to) {
-    const Room<Device, float> sinks(device_, rows_);
+    const DeviceRoom<Device, float> sinks(device_, rows_);
     const NaiveKept<T> kept(kept_);
     launch(rows_, line, NaiveScores<T>{c_, kept, d_o, scratch, sinks.data()});
     const T* const value = kept.dropped != nullptr ? kept.dropped : kept.probabilities;
@@ -66,7 +66,7 @@ class AttentionLaunches {
   /// f(pairs) between what both cores need before, o . do of each row, and after.
   template <typename F>
   void around(const T* o, const T* d_o, const AttentionGradients& to, const F& f) {
-    const Room<Device, float> delta(device_, rows_), sinks(device_, rows_);
+    const DeviceRoom<Device, float> delta(device_, rows_), sinks(device_, rows_);
     launch(rows_, line, FlashDelta<T>{c_, log_sum_exp_, o, d_o, delta.data(), sinks.data()});
     f(FlashPairs<T>{c_, log_sum_exp_, delta.data(), d_o});
     add_sinks(sinks.data(), to);

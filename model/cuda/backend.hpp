@@ -31,7 +31,7 @@ template <typename T, typename Device>
 class Cuda final : public Backend {
   using W = float;
   template <typename X>
-  using Scratch = Room<Device, X>;
+  using Scratch = DeviceRoom<Device, X>;
   static const T* n(In p) { return static_cast<const T*>(p); }
   static T* n(Out p) { return static_cast<T*>(p); }
   static const W* w(In p) { return static_cast<const W*>(p); }
@@ -276,8 +276,7 @@ class Cuda final : public Backend {
     everywhere(device_, 1, ClipOf{losses.data(), squares.data(), losses.size(), squares.size(), most, norm});
   }
   void multiply_by(Updates all, const double* factor) override { cuda::multiply_by(device_, all, factor); }
-  void adamw(Updates all, const AdamW& o) override { optimize<T>(device_, replays_, all, o); }
-  void sgd(Updates all, const Momentum& o) override { optimize<T>(device_, replays_, all, o); }
+  void update(Updates all, const OptimizerStep& o) override { cuda::update<T>(device_, replays_, all, o); }
 
   // ---- again
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {

@@ -111,14 +111,14 @@ class Classifier {
   template <typename X>
   void loss(const Loss& s, const std::int64_t* targets, const X* logits, float* log_sums, double* mean) {
     constexpr int N = pack_of<X>;
-    const Room<Device, float> losses(device_, s.rows);
+    const DeviceRoom<Device, float> losses(device_, s.rows);
     whole_packs(s, logits) ? launch(s.rows, LossRows<X, N>{s.vocabulary, targets, logits, log_sums, losses.data()})
                            : launch(s.rows, LossRows<X, 1>{s.vocabulary, targets, logits, log_sums, losses.data()});
     launch(1, MeanOf{s.rows, losses.data(), mean});
   }
   void loss(const Loss& s, const std::int64_t* targets, const float* logits, double* mean) {
     forget();
-    log_sums_ = std::make_unique<Room<Device, float>>(device_, s.rows);
+    log_sums_ = std::make_unique<DeviceRoom<Device, float>>(device_, s.rows);
     of_ = logits;
     loss(s, targets, logits, log_sums_->data(), mean);
   }
@@ -148,7 +148,7 @@ class Classifier {
   }
 
   Device& device_;
-  std::unique_ptr<Room<Device, float>> log_sums_;
+  std::unique_ptr<DeviceRoom<Device, float>> log_sums_;
   const float* of_ = nullptr;  ///< the logits that they belong to
 };
 

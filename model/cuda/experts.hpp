@@ -147,7 +147,7 @@ class DeviceRouting {
 
   Device& device_;
   Count experts_, rows_;
-  Room<Device, Count> numbers_;  ///< first, token, row, expert, counts
+  DeviceRoom<Device, Count> numbers_;  ///< first, token, row, expert, counts
   std::vector<Count> first_;
 };
 

@@ -12,7 +12,7 @@ DeviceMemory explained(const MemoryPoints& p, Bytes arena) {
   m.terms.push_back({"libraries", p.libraries - p.context, "cuBLASLt's handle and what it loads"});
   m.terms.push_back({"kernels", p.kernels - p.libraries, "loaded when they first run"});
   Bytes named = arena;
-  for (const MemoryTerm& w : p.workspaces) {
+  for (const UsedMemory& w : p.workspaces) {
     m.terms.push_back(w);
     named += w.bytes;
   }
@@ -22,7 +22,7 @@ DeviceMemory explained(const MemoryPoints& p, Bytes arena) {
   m.terms.push_back({"pool slack", p.pool - most, "held for later, in use by nobody"});
   m.terms.push_back({"graphs", p.graphs, "tensors of recorded steps"});
   Bytes known;
-  for (const MemoryTerm& t : m.terms) known += t.bytes;
+  for (const UsedMemory& t : m.terms) known += t.bytes;
   m.terms.push_back({"unexplained", p.used - known, ""});
   return m;
 }

@@ -12,7 +12,7 @@ struct MemoryPoints {
   Bytes context;                       ///< outside, once there is a context
   Bytes libraries;                     ///< outside, once the libraries are open
   Bytes kernels;                       ///< outside, once all that runs has run
-  std::vector<MemoryTerm> workspaces;  ///< in the pool
+  std::vector<UsedMemory> workspaces;  ///< in the pool
   Bytes graphs;                        ///< that recorded steps hold, outside the pool
   Bytes used;                          ///< now, by every process
   Bytes pool;                          ///< of it what the pool holds

@@ -29,13 +29,13 @@ LLMCALC_HD void in_row(const Thread& t, Count width, const F& f) {
 }
 
 /// Statistics of one row: mean is 0 in RMSNorm.
-struct RowStatistics {
+struct NormStatistics {
   float mean, inverse;
 };
 /// The first look at a row: its statistics. room: a number per warp.
 template <typename T, int N, typename Thread>
-LLMCALC_HD RowStatistics row_statistics(const Thread& t, const Norm& s, const KeptRow<T, N>& x, double epsilon,
-                                        float* room) {
+LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const KeptRow<T, N>& x, double epsilon,
+                                         float* room) {
   const float n = static_cast<float>(s.width);
   float sum = 0, square = 0, mean = 0;
   in_row<N>(t, s.width, [&](Count i) {
@@ -73,7 +73,7 @@ struct NormRows {
     const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride,
                           kept ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr};
     const T *const w = static_cast<const T*>(v.weight), *const b = static_cast<const T*>(v.bias);
-    const RowStatistics st = row_statistics(t, s, x, v.epsilon, reinterpret_cast<float*>(t.room()));
+    const NormStatistics st = row_statistics(t, s, x, v.epsilon, reinterpret_cast<float*>(t.room()));
     in_row<N>(t, s.width, [&](Count i) {
       const Pack<T, N> p = x.again(i);
       Pack<T, N> by{}, plus{}, to;
@@ -159,11 +159,11 @@ struct NormRowsGradient {
     const T* const w = v.weight != nullptr ? static_cast<const T*>(v.weight) + r % v.heads * s.width : nullptr;
     const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride, rows};
     const KeptRow<T, N> d{dy + r * s.width, kept ? rows + s.width : nullptr};
-    RowStatistics st{};
+    NormStatistics st{};
     if (statistics == nullptr)
       st = row_statistics(t, s, x, v.epsilon, room);
     else
-      st = s.centred ? RowStatistics{statistics[2 * r], statistics[2 * r + 1]} : RowStatistics{0.0f, statistics[r]};
+      st = s.centred ? NormStatistics{statistics[2 * r], statistics[2 * r + 1]} : NormStatistics{0.0f, statistics[r]};
     float sum = 0, with_n = 0;
     in_row<N>(t, s.width, [&](Count i) {
       const Pack<T, N> row = statistics == nullptr ? x.again(i) : x.first(i), from = d.first(i);
@@ -229,7 +229,7 @@ class Norms {
     const Count tokens = s.rows / v.heads, columns = v.heads * s.width;
     const Count most = weighed ? std::clamp<Count>(tokens / 8, 1, 1024) : tokens, size = (tokens + most - 1) / most;
     const Count groups = (tokens + size - 1) / size;
-    const Room<Device, float> partial(device, weighed ? 2 * groups * columns : 0);
+    const DeviceRoom<Device, float> partial(device, weighed ? 2 * groups * columns : 0);
     NormRowsGradient<T, M> kernel{s,     v,    statistics, dy, dx, add, size, weighed ? partial.data() : nullptr,
                                   false, false};
     const Count rows = 2 * s.width * static_cast<Count>(sizeof(T)),

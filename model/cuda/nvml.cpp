@@ -12,23 +12,23 @@ constexpr int success = 0, too_small = 7;
 constexpr int sm_clock = 1, memory_clock = 2, gpu_temperature = 0;
 using Bits = unsigned long long;
 
-struct Reason {
+struct NvmlReason {
   Bits bit;
   const char* word;
 };
-constexpr std::array<Reason, 9> reasons{{{0x1, "idle"},
-                                         {0x2, "application clocks"},
-                                         {0x4, "power cap"},
-                                         {0x8, "hardware slowdown"},
-                                         {0x10, "sync boost"},
-                                         {0x20, "software thermal slowdown"},
-                                         {0x40, "hardware thermal slowdown"},
-                                         {0x80, "power brake"},
-                                         {0x100, "display clocks"}}};
+constexpr std::array<NvmlReason, 9> reasons{{{0x1, "idle"},
+                                             {0x2, "application clocks"},
+                                             {0x4, "power cap"},
+                                             {0x8, "hardware slowdown"},
+                                             {0x10, "sync boost"},
+                                             {0x20, "software thermal slowdown"},
+                                             {0x40, "hardware thermal slowdown"},
+                                             {0x80, "power brake"},
+                                             {0x100, "display clocks"}}};
 
 std::vector<std::string> words(Bits set) {
   std::vector<std::string> all;
-  for (const Reason& r : reasons)
+  for (const NvmlReason& r : reasons)
     if ((set & r.bit) != 0) all.emplace_back(r.word), set &= ~r.bit;
   if (set == 0) return all;
   std::array<char, 32> rest{};

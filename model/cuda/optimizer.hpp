@@ -2,6 +2,8 @@
 /// Optimizers on a GPU: one launch for all parameters.
 
 #include <cmath>
+#include <stdexcept>
+#include <vector>
 
 #include "model/cuda/fast/replay.hpp"
 #include "model/cuda/pack.hpp"
@@ -28,8 +30,8 @@ void with_factor(Device& device, const double* factor, bool multiplies, const st
   using Each = EachOf<Kernel>;
   const std::vector<Count> begins = stretch_begins(kernels, Each::stretch, [](const Kernel& k) { return k.pieces(); });
   if (begins.back() == 0) return;
-  const Room<Device, Kernel> there(device, kernels);
-  const Room<Device, Count> stretches(device, begins);
+  const DeviceRoom<Device, Kernel> there(device, kernels);
+  const DeviceRoom<Device, Count> stretches(device, begins);
   const Each each{there.data(), {stretches.data(), static_cast<Count>(kernels.size())}};
   device.launch(WithFactor<Each>{factor, multiplies, each}, begins.back(), 256, 0);
 }
@@ -48,98 +50,105 @@ void multiply_by(Device& device, Updates parameters, const double* factor) {
   with_factor(device, factor, true, kernels);
 }
 
-/// The settings at a step's number and rate.
-struct AdamWScalars {
-  float rate, shrink, bias1, bias2;
-};
-inline AdamWScalars adamw_scalars(const AdamW& o) {
-  const auto f = [](double x) { return static_cast<float>(x); };
-  const double step = static_cast<double>(o.step);
-  return {f(o.rate), f(1 - o.rate * o.decay), f(1 / (1 - std::pow(o.beta1, step))),
-          f(1 / (1 - std::pow(o.beta2, step)))};
-}
-template <typename Device>
-Moved<AdamWScalars> moved_scalars(Replays<Device>& replays, const AdamW& o) {
-  return replays.moved(adamw_scalars(o), [o](const Moving& now) {
-    AdamW later = o;
-    later.rate = now.rate;
-    later.step = now.step;
-    return adamw_scalars(later);
-  });
-}
-
 /// AdamW with bias correction of one number; `copied`: w is the rounded copy of `exact`.
-struct AdamWStep {
+struct AdamW {
+  /// The settings at a step's number and rate.
+  struct Scalars {
+    float rate, shrink, bias1, bias2;
+  };
   float b1, b2, c1, c2, epsilon;
-  Moved<AdamWScalars> scalars;
+  Moved<Scalars> scalars;
   bool copied;
+
+  static Scalars scalars_at(const OptimizerStep& o) {
+    const auto f = [](double x) { return static_cast<float>(x); };
+    const double step = static_cast<double>(o.step);
+    return {f(o.rate), f(1 - o.rate * o.decay), f(1 / (1 - std::pow(o.beta1, step))),
+            f(1 / (1 - std::pow(o.beta2, step)))};
+  }
   LLMCALC_HD void operator()(Count, float d, float& w, float& exact, float& first, float& second) const {
-    const AdamWScalars now = scalars.now();
+    const Scalars now = scalars.now();
     first = b1 * first + c1 * d;
     second = b2 * second + c2 * d * d;
     w = (copied ? exact : w) * now.shrink - now.rate * (first * now.bias1) / (sqrt_of(second * now.bias2) + epsilon);
     exact = w;
   }
+  /// A step on one parameter, whose weights are numbers of T.
+  template <typename T>
+  static auto kernel(const ParameterUpdate& p, const OptimizerStep& o, const Moved<Scalars>& scalars) {
+    const auto f = [](double x) { return static_cast<float>(x); };
+    const bool copied = p.master != nullptr;
+    const AdamW step{f(o.beta1), f(o.beta2), f(1 - o.beta1), f(1 - o.beta2), f(o.epsilon), scalars, copied};
+    T* const weight = static_cast<T*>(p.weight);
+    return columns_of(p.n, step, reads(static_cast<const float*>(p.gradient)),
+                      copied ? writes(weight) : updates(weight), updates(static_cast<float*>(p.master)),
+                      updates(static_cast<float*>(p.first)), updates(static_cast<float*>(p.second)));
+  }
 };
-/// A step of AdamW on one parameter, whose weights are numbers of T.
-template <typename T>
-auto optimizer_kernel(const ParameterUpdate& p, const AdamW& o, const Moved<AdamWScalars>& scalars) {
-  const auto f = [](double x) { return static_cast<float>(x); };
-  const bool copied = p.master != nullptr;
-  const AdamWStep step{f(o.beta1), f(o.beta2), f(1 - o.beta1), f(1 - o.beta2), f(o.epsilon), scalars, copied};
-  T* const weight = static_cast<T*>(p.weight);
-  return columns_of(p.n, step, reads(static_cast<const float*>(p.gradient)), copied ? writes(weight) : updates(weight),
-                    updates(static_cast<float*>(p.master)), updates(static_cast<float*>(p.first)),
-                    updates(static_cast<float*>(p.second)));
-}
-
-struct MomentumScalars {
-  float rate, shrink;
-};
-inline MomentumScalars momentum_scalars(const Momentum& o) {
-  return {static_cast<float>(o.rate), static_cast<float>(1 - o.rate * o.decay)};
-}
-template <typename Device>
-Moved<MomentumScalars> moved_scalars(Replays<Device>& replays, const Momentum& o) {
-  return replays.moved(momentum_scalars(o), [o](const Moving& now) {
-    Momentum later = o;
-    later.rate = now.rate;
-    return momentum_scalars(later);
-  });
-}
 
 /// velocity = momentum velocity + g; w -= rate velocity. Not `moving`: plain gradient descent.
-struct MomentumStep {
+struct Descent {
+  struct Scalars {
+    float rate, shrink;
+  };
   float keep;
-  Moved<MomentumScalars> scalars;
+  Moved<Scalars> scalars;
   bool copied, moving;
+
+  static Scalars scalars_at(const OptimizerStep& o) {
+    return {static_cast<float>(o.rate), static_cast<float>(1 - o.rate * o.decay)};
+  }
   LLMCALC_HD void operator()(Count, float d, float& w, float& exact, float& speed) const {
-    const MomentumScalars now = scalars.now();
+    const Scalars now = scalars.now();
     speed = moving ? keep * speed + d : d;
     w = (copied ? exact : w) * now.shrink - now.rate * speed;
     exact = w;
   }
+  /// A step, with momentum or without, on one parameter, whose weights are numbers of T.
+  template <typename T>
+  static auto kernel(const ParameterUpdate& p, const OptimizerStep& o, const Moved<Scalars>& scalars) {
+    const bool copied = p.master != nullptr;
+    const Descent step{static_cast<float>(o.momentum), scalars, copied, p.first != nullptr};
+    T* const weight = static_cast<T*>(p.weight);
+    return columns_of(p.n, step, reads(static_cast<const float*>(p.gradient)),
+                      copied ? writes(weight) : updates(weight), updates(static_cast<float*>(p.master)),
+                      updates(static_cast<float*>(p.first)));
+  }
 };
-/// A step of gradient descent, with momentum or without, on one parameter, whose weights are numbers of T.
-template <typename T>
-auto optimizer_kernel(const ParameterUpdate& p, const Momentum& o, const Moved<MomentumScalars>& scalars) {
-  const bool copied = p.master != nullptr;
-  const MomentumStep step{static_cast<float>(o.momentum), scalars, copied, p.first != nullptr};
-  T* const weight = static_cast<T*>(p.weight);
-  return columns_of(p.n, step, reads(static_cast<const float*>(p.gradient)), copied ? writes(weight) : updates(weight),
-                    updates(static_cast<float*>(p.master)), updates(static_cast<float*>(p.first)));
+
+/// The scalars of a step, and of its replays.
+template <typename Kernel, typename Device>
+Moved<typename Kernel::Scalars> moved_scalars(Replays<Device>& replays, const OptimizerStep& o) {
+  return replays.moved(Kernel::scalars_at(o), [o](const Moving& now) {
+    OptimizerStep later = o;
+    later.rate = now.rate;
+    later.step = now.step;
+    return Kernel::scalars_at(later);
+  });
 }
 
-/// An optimizer's step on all parameters.
-template <typename T, typename Device, typename O>
-void optimize(Device& device, Replays<Device>& replays, Updates parameters, const O& o) {
-  O undecayed = o;
+template <typename T, typename Kernel, typename Device>
+void optimize(Device& device, Replays<Device>& replays, Updates parameters, const OptimizerStep& o) {
+  OptimizerStep undecayed = o;
   undecayed.decay = 0;
-  const auto scalars = moved_scalars(replays, o), of_undecayed = moved_scalars(replays, undecayed);
-  std::vector<decltype(optimizer_kernel<T>(parameters[0], o, scalars))> kernels;
+  const auto scalars = moved_scalars<Kernel>(replays, o), of_undecayed = moved_scalars<Kernel>(replays, undecayed);
+  std::vector<decltype(Kernel::template kernel<T>(parameters[0], o, scalars))> kernels;
   for (const ParameterUpdate& p : parameters)
-    kernels.push_back(optimizer_kernel<T>(p, o, p.decays ? scalars : of_undecayed));
+    kernels.push_back(Kernel::template kernel<T>(p, o, p.decays ? scalars : of_undecayed));
   with_factor(device, o.factor, false, kernels);
+}
+/// A step on all parameters, of the optimizers that Backend::lacks_of allows.
+template <typename T, typename Device>
+void update(Device& device, Replays<Device>& replays, Updates parameters, const OptimizerStep& o) {
+  switch (o.optimizer) {
+    case Optimizer::adam:
+      return optimize<T, AdamW>(device, replays, parameters, o);
+    case Optimizer::momentum:
+    case Optimizer::sgd:
+      return optimize<T, Descent>(device, replays, parameters, o);
+    default:
+      throw std::logic_error("an optimizer that lacks_of() refuses");
+  }
 }
 
 /// See Backend::clip; one thread.
@@ -165,9 +174,9 @@ void square_sums(Device& device, int threads, Count room, Updates parameters, do
     packed = packed && at_packs<4>(arrays.back().x);
   }
   const std::vector<Count> begins = stretch_begins(arrays, stretch, [](const FloatArray& a) { return a.n; });
-  const Room<Device, FloatArray> there(device, arrays);
-  const Room<Device, Count> at(device, begins);
-  const Room<Device, double> parts(device, begins.back());
+  const DeviceRoom<Device, FloatArray> there(device, arrays);
+  const DeviceRoom<Device, Count> at(device, begins);
+  const DeviceRoom<Device, double> parts(device, begins.back());
   const Stretches all{at.data(), static_cast<Count>(arrays.size())};
   packed ? device.launch(SquareSums<4>{there.data(), all, stretch, parts.data()}, begins.back(), threads, room)
          : device.launch(SquareSums<1>{there.data(), all, stretch, parts.data()}, begins.back(), threads, room);

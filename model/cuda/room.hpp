@@ -10,17 +10,17 @@ namespace llmcalc::model::cuda {
 
 /// Memory of a device for as long as an operator runs.
 template <typename Device, typename X>
-class Room {
+class DeviceRoom {
  public:
-  Room(Device& d, Count n) : device_(d), bytes_(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X))) {
+  DeviceRoom(Device& d, Count n) : device_(d), bytes_(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X))) {
     data_ = static_cast<X*>(device_.allocate(bytes_));
   }
-  Room(Device& d, const std::vector<X>& from) : Room(d, static_cast<Count>(from.size())) {
+  DeviceRoom(Device& d, const std::vector<X>& from) : DeviceRoom(d, static_cast<Count>(from.size())) {
     if (!from.empty()) device_.upload(data_, from.data(), static_cast<Count>(from.size() * sizeof(X)));
   }
-  ~Room() { device_.release(data_, bytes_); }
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
+  ~DeviceRoom() { device_.release(data_, bytes_); }
+  DeviceRoom(const DeviceRoom&) = delete;
+  DeviceRoom& operator=(const DeviceRoom&) = delete;
   X* data() const { return data_; }
 
  private:

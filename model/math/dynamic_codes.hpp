@@ -13,8 +13,6 @@ namespace llmcalc::model {
 
 class DynamicCodes {
  public:
-  static constexpr Count block = 256;  ///< numbers that share a scale
-
   static const DynamicCodes& with_signs() {
     static const DynamicCodes codes(true);
     return codes;

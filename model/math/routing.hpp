@@ -18,15 +18,15 @@ bool is_chosen(W gate) {
 
 /// Rows of expert e are first[e] to first[e + 1]; row r is token token[r]. Those of token t are row[t top_k] and on,
 /// experts in order.
-struct Routing {
+struct TokenRouting {
   std::vector<Count> first, token, row;
   Count top_k = 0;
 };
 
 /// The routing from the gates: a token visits the top_k experts that were chosen.
 template <typename G>
-Routing routing(Count tokens, Count experts, const G* gates) {
-  Routing r;
+TokenRouting routing(Count tokens, Count experts, const G* gates) {
+  TokenRouting r;
   for (Count e = 0; e < experts; ++e) {
     r.first.push_back(static_cast<Count>(r.token.size()));
     for (Count t = 0; t < tokens; ++t)

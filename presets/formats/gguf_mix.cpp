@@ -177,9 +177,9 @@ std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
 }
 
 /// Counts the tensors of each kind as they come: of values there are so many, of other kinds as many as layers.
-class Turns {
+class KindTurns {
  public:
-  Turns(const std::vector<Untyped>& all, Count layers, bool mlps_by_layer)
+  KindTurns(const std::vector<Untyped>& all, Count layers, bool mlps_by_layer)
       : layers_(layers), mlps_by_layer_(mlps_by_layer) {
     values_ = std::count_if(all.begin(), all.end(), [](const Untyped& u) { return u.kind == TensorKind::value; });
   }
@@ -200,7 +200,7 @@ class Turns {
 std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, std::string_view family) {
   const GgufRules rules(arch, mix, family);
   std::vector<Untyped> all = untyped_tensors(arch, family);
-  Turns turns(all, arch.layers + modules_in_file(arch, family), rules.counts_layers());
+  KindTurns turns(all, arch.layers + modules_in_file(arch, family), rules.counts_layers());
   std::vector<MixedTensor> out;
   for (Untyped& u : all) {
     u.tensor.format = rules.type(u.kind, turns.next(u), u.tensor);

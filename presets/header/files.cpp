@@ -55,11 +55,11 @@ void add_safetensors(Checkpoint& c, const std::string& path) {
   c.file_bytes += Bytes(file.size());
 }
 
-using Names = std::vector<std::string_view>;
+using TensorNames = std::vector<std::string_view>;
 
 /// The names of the tensors from the `first` on, in order.
-Names names_from(const Checkpoint& c, std::size_t first) {
-  Names names;
+TensorNames names_from(const Checkpoint& c, std::size_t first) {
+  TensorNames names;
   for (std::size_t i = first; i < c.tensors.size(); ++i) names.push_back(c.tensors[i].name);
   std::sort(names.begin(), names.end());
   return names;
@@ -69,7 +69,7 @@ Names names_from(const Checkpoint& c, std::size_t first) {
 void refuse_duplicates(const Checkpoint& c) {
   if (c.tensors.size() > max_tensors)
     throw InputError(fmt::format("'{}' holds {} tensors; at most {} are read", c.where, c.tensors.size(), max_tensors));
-  const Names names = names_from(c, 0);
+  const TensorNames names = names_from(c, 0);
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
     throw InputError(fmt::format("'{}': tensor {} is there twice; these files are not of one checkpoint", c.where,
                                  in_quotes(*twice)));
@@ -136,8 +136,8 @@ Checkpoint safetensors_checkpoint(const fs::path& file) {
 }
 
 /// The shards that an index names, each with its tensors, whose names `map` holds. A shard lies beside the index.
-std::map<std::string, Names> shards(const json::Object& map) {
-  std::map<std::string, Names> out;
+std::map<std::string, TensorNames> shards(const json::Object& map) {
+  std::map<std::string, TensorNames> out;
   for (const auto& [tensor, file] : map.value().get_ref<const json::Value::object_t&>()) {
     if (!file.is_string() || file.get_ref<const std::string&>().find('/') != std::string::npos)
       throw InputError(fmt::format(
@@ -153,16 +153,16 @@ std::map<std::string, Names> shards(const json::Object& map) {
 }
 
 /// The tensors of one shard that the index names; each must be there.
-void add_shard(Checkpoint& c, const fs::path& file, Names named) {
+void add_shard(Checkpoint& c, const fs::path& file, TensorNames named) {
   std::error_code failed;
   if (!fs::exists(file, failed))
     throw InputError(fmt::format("'{}' names the shard '{}', which is missing; give a checkpoint with all its shards",
                                  c.where, file.string()));
   const std::size_t before = c.tensors.size();
   add_safetensors(c, file.string());
-  const Names held = names_from(c, before);
+  const TensorNames held = names_from(c, before);
   std::sort(named.begin(), named.end());
-  Names absent;
+  TensorNames absent;
   std::set_difference(named.begin(), named.end(), held.begin(), held.end(), std::back_inserter(absent));
   if (!absent.empty())
     throw InputError(fmt::format("'{}' says that tensor {} is in '{}', which does not hold it", c.where,
@@ -200,7 +200,7 @@ void drop_shards(std::vector<fs::path>& all) {
   const json::Value value = read_index(index->string());
   const json::Object o(value, index->string());
   const json::Object map = o.object("weight_map");
-  const std::map<std::string, Names> named = shards(map);
+  const std::map<std::string, TensorNames> named = shards(map);
   std::erase_if(all, [&](const fs::path& f) { return named.contains(f.filename().string()); });
 }
 

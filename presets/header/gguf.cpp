@@ -59,7 +59,7 @@ constexpr std::array gguf_types{of_format(0, "F32", "fp32"),
                                 of_format(42, "Q2_0", "q2_0")};
 
 /// A tensor and where it lies from the begin of the data.
-struct Placed {
+struct PlacedTensor {
   CheckpointTensor tensor;
   std::uint64_t offset = 0;
 };
@@ -83,7 +83,7 @@ CheckpointTensor described(const GgufReader& in, std::string name, std::vector<C
   return t;
 }
 
-Placed placed_tensor(GgufReader& in) {
+PlacedTensor placed_tensor(GgufReader& in) {
   std::string name = in.text(max_gguf_name, "a tensor's name");
   const auto dimensions = in.number<std::uint32_t>();
   if (dimensions > 4)
@@ -104,14 +104,14 @@ Placed placed_tensor(GgufReader& in) {
 }
 
 /// The tensors must lie in the data without overlap, each at a multiple of the alignment.
-void check_places(const GgufReader& in, std::vector<Placed>& tensors, std::uint64_t alignment) {
+void check_places(const GgufReader& in, std::vector<PlacedTensor>& tensors, std::uint64_t alignment) {
   const std::uint64_t begin = (in.position() + alignment - 1) / alignment * alignment;
   const std::uint64_t data = in.size() > begin ? in.size() - begin : 0;
-  std::stable_sort(tensors.begin(), tensors.end(), [](const Placed& a, const Placed& b) {
+  std::stable_sort(tensors.begin(), tensors.end(), [](const PlacedTensor& a, const PlacedTensor& b) {
     return std::pair(a.offset, a.tensor.bytes) < std::pair(b.offset, b.tensor.bytes);
   });
   std::uint64_t end = 0;
-  for (const Placed& p : tensors) {
+  for (const PlacedTensor& p : tensors) {
     const auto bytes = static_cast<std::uint64_t>(p.tensor.bytes.value);
     if (p.offset > data || bytes > data - p.offset)
       in.refuse(
@@ -176,10 +176,10 @@ void add_gguf(Checkpoint& c, const BinaryFile& file) {
   const auto tensors = in.counted("tensors", max_gguf_tensors), pairs = in.counted("keys", max_gguf_keys);
   json::Value keys = read_pairs(in, pairs);
   check_part(in, keys, c);
-  std::vector<Placed> all;
+  std::vector<PlacedTensor> all;
   for (std::uint64_t i = 0; i < tensors; ++i) all.push_back(placed_tensor(in));
   check_places(in, all, alignment_of(in, keys));
-  for (Placed& p : all) c.tensors.push_back(std::move(p.tensor));
+  for (PlacedTensor& p : all) c.tensors.push_back(std::move(p.tensor));
   c.file_bytes += Bytes(file.size());
   c.files.push_back(file.path());
   if (!c.is_gguf()) c.keys = std::move(keys);

@@ -50,9 +50,11 @@ bool is_dense_output(const Segments& all) {
 }
 
 /// Gemma 4's router has a norm, "router.scale", and a factor per expert, which the engine counts with the MLP.
-Place place_beside_router(const Segments& all) {
-  if (before_last(all) != "router") return Place::unknown;
-  return all.back() == "scale" ? Place::norm : all.back() == "per_expert_scale" ? Place::mlp : Place::unknown;
+TensorPlace place_beside_router(const Segments& all) {
+  if (before_last(all) != "router") return TensorPlace::unknown;
+  return all.back() == "scale"              ? TensorPlace::norm
+         : all.back() == "per_expert_scale" ? TensorPlace::mlp
+                                            : TensorPlace::unknown;
 }
 
 /// RWKV-6's gate of the heads, "attention.gate.weight", which is no router.
@@ -72,26 +74,26 @@ bool is_gate_of_attention(const Segments& all) {
 }
 
 /// The place that a name's parts tell, those left out that say that a tensor predicts further tokens.
-Place place_in_layer(const Segments& all) {
-  Place first = place_of_first(all.front());
+TensorPlace place_in_layer(const Segments& all) {
+  TensorPlace first = place_of_first(all.front());
   for (const std::string& s : all)
-    if (const Place p = place_of(s); p != Place::prediction) first = std::min(first, p);
-  if (first == Place::mlp_of_mixer && is_gate_of_attention(all)) return Place::attention;
-  return is_dense_output(all) ? std::min(first, Place::mlp) : first;
+    if (const TensorPlace p = place_of(s); p != TensorPlace::prediction) first = std::min(first, p);
+  if (first == TensorPlace::mlp_of_mixer && is_gate_of_attention(all)) return TensorPlace::attention;
+  return is_dense_output(all) ? std::min(first, TensorPlace::mlp) : first;
 }
 
-Place place_in(const Segments& all, Count layers) {
-  if (is_buffer(all)) return Place::buffer;
-  if (is_label_output(all)) return Place::other_head;
-  if (is_table_output(all)) return Place::lm_head;
-  if (const Place p = place_beside_router(all); p != Place::unknown) return p;
-  if (is_gate_of_heads(all)) return Place::attention;
-  Place first = place_in_layer(all);
+TensorPlace place_in(const Segments& all, Count layers) {
+  if (is_buffer(all)) return TensorPlace::buffer;
+  if (is_label_output(all)) return TensorPlace::other_head;
+  if (is_table_output(all)) return TensorPlace::lm_head;
+  if (const TensorPlace p = place_beside_router(all); p != TensorPlace::unknown) return p;
+  if (is_gate_of_heads(all)) return TensorPlace::attention;
+  TensorPlace first = place_in_layer(all);
   for (const std::string& s : all)
-    if (place_of(s) == Place::prediction) first = std::min(first, Place::prediction);
+    if (place_of(s) == TensorPlace::prediction) first = std::min(first, TensorPlace::prediction);
   const auto index = std::find_if(all.begin(), all.end(), [](const std::string& s) { return whole_number(s); });
-  if (first > Place::vision && layers > 0 && index != all.end() && *whole_number(*index) >= layers)
-    return Place::prediction;
+  if (first > TensorPlace::vision && layers > 0 && index != all.end() && *whole_number(*index) >= layers)
+    return TensorPlace::prediction;
   return first;
 }
 
@@ -138,37 +140,37 @@ bool is_packed(const Segments& all) {
 TensorGroup group(std::optional<Component> c, std::string_view name) { return {.component = c, .name = name}; }
 TensorGroup group(Component c) { return group(c, component_name(c)); }
 
-TensorGroup group_at(Place p) {
+TensorGroup group_at(TensorPlace p) {
   switch (p) {
-    case Place::buffer:
+    case TensorPlace::buffer:
       return group(std::nullopt, "buffers");
-    case Place::rotary:
-    case Place::position:
+    case TensorPlace::rotary:
+    case TensorPlace::position:
       return group(Component::position);
-    case Place::vision:
+    case TensorPlace::vision:
       return group(std::nullopt, towers_group);
-    case Place::prediction:
+    case TensorPlace::prediction:
       return group(std::nullopt, prediction_group);
-    case Place::norm:
+    case TensorPlace::norm:
       return group(Component::norm);
-    case Place::router:
+    case TensorPlace::router:
       return group(Component::router);
-    case Place::shared_experts:
+    case TensorPlace::shared_experts:
       return group(Component::shared_experts);
-    case Place::experts:
+    case TensorPlace::experts:
       return group(Component::experts);
-    case Place::embedding:
+    case TensorPlace::embedding:
       return group(Component::embedding);
-    case Place::lm_head:
+    case TensorPlace::lm_head:
       return group(Component::lm_head);
-    case Place::attention:
+    case TensorPlace::attention:
       return group(Component::attention);
-    case Place::mlp_of_mixer:
-    case Place::mlp:
+    case TensorPlace::mlp_of_mixer:
+    case TensorPlace::mlp:
       return group(Component::mlp);
-    case Place::other_head:
+    case TensorPlace::other_head:
       return group(std::nullopt, "other heads");
-    case Place::unknown:
+    case TensorPlace::unknown:
       return group(std::nullopt, unknown_group);
   }
   return group(std::nullopt, unknown_group);
@@ -178,8 +180,8 @@ TensorGroup group_at(Place p) {
 /// place joins a result and a token's embedding.
 std::optional<Component> component_of_module(const Segments& all) {
   static constexpr std::array<std::string_view, 2> heads{"shared_head", "shared_head_head"};
-  const Place p = place_in_layer(all);
-  if (p != Place::unknown) return group_at(p).component;
+  const TensorPlace p = place_in_layer(all);
+  if (p != TensorPlace::unknown) return group_at(p).component;
   const bool is_head = std::any_of(all.begin(), all.end(), [](const std::string& s) {
     return std::find(heads.begin(), heads.end(), s) != heads.end();
   });
@@ -190,10 +192,10 @@ std::optional<Component> component_of_module(const Segments& all) {
 
 TensorGroup tensor_group(std::string_view tensor, Count layers) {
   const Segments all = segments_of(tensor);
-  const Place p = place_in(all, layers);
+  const TensorPlace p = place_in(all, layers);
   TensorGroup g = group_at(p);
-  if (p == Place::prediction) g.of_modules = component_of_module(all);
-  g.parameter = p == Place::norm || (p != Place::rotary && !is_besides(all));
+  if (p == TensorPlace::prediction) g.of_modules = component_of_module(all);
+  g.parameter = p == TensorPlace::norm || (p != TensorPlace::rotary && !is_besides(all));
   g.packed = is_packed(all);
   return g;
 }

@@ -7,7 +7,7 @@
 namespace llmcalc {
 
 /// Groups in the order in which they are looked for: the experts' norm is a norm, and the experts' router a router.
-enum class Place : std::uint8_t {
+enum class TensorPlace : std::uint8_t {
   buffer,
   rotary,
   vision,
@@ -27,9 +27,9 @@ enum class Place : std::uint8_t {
 };
 
 /// The place that one part of a name tells, in lower case; unknown for a part that tells none.
-Place place_of(const std::string& segment);
+TensorPlace place_of(const std::string& segment);
 
 /// The place that the first part of a name tells, and no later one: "output" of "output.weight".
-Place place_of_first(const std::string& segment);
+TensorPlace place_of_first(const std::string& segment);
 
 }  // namespace llmcalc

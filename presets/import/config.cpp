@@ -23,10 +23,10 @@ Count Config::assumed(std::string_view key, Count value) const {
 }
 
 namespace {
-bool is_one_of(Keys keys, std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); }
+bool is_one_of(KeyNames keys, std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); }
 }  // namespace
 
-Count Config::required(Keys keys, Count otherwise) const {
+Count Config::required(KeyNames keys, Count otherwise) const {
   if (std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return has(key); }))
     return size(keys, otherwise);
   for (const std::string_view key : keys)
@@ -35,7 +35,7 @@ Count Config::required(Keys keys, Count otherwise) const {
   return assumed(*keys.begin(), otherwise);
 }
 
-Count Config::agreed(Keys keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const {
+Count Config::agreed(KeyNames keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys) {
     if (!has(key)) continue;
@@ -49,10 +49,10 @@ Count Config::agreed(Keys keys, Count (json::Object::*read)(std::string_view) co
   return found.empty() ? assumed(*keys.begin(), otherwise) : (object_.*read)(found);
 }
 
-Count Config::size(Keys keys, Count otherwise) const { return agreed(keys, &json::Object::positive, otherwise); }
-Count Config::count(Keys keys, Count otherwise) const { return agreed(keys, &json::Object::count, otherwise); }
+Count Config::size(KeyNames keys, Count otherwise) const { return agreed(keys, &json::Object::positive, otherwise); }
+Count Config::count(KeyNames keys, Count otherwise) const { return agreed(keys, &json::Object::count, otherwise); }
 
-Count Config::first_size(Keys keys, Count otherwise) const {
+Count Config::first_size(KeyNames keys, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys)
     if (has(key) && found.empty()) found = key;  // every key is asked for, so that all count as known
@@ -60,11 +60,11 @@ Count Config::first_size(Keys keys, Count otherwise) const {
   return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
 
-void Config::forget(Keys keys) const {
+void Config::forget(KeyNames keys) const {
   std::erase_if(*assumed_, [&](const Assumption& a) { return is_one_of(keys, a.key); });
 }
 
-void Config::ignore(Keys keys) const {
+void Config::ignore(KeyNames keys) const {
   for (const std::string_view key : keys) object_.find(key);
 }
 
@@ -115,7 +115,7 @@ namespace {
 
 /// The number that a key of `keys` says; without one, the length of the list of layers (Nemotron-H's class saves no
 /// number).
-Count layers_of(const Config& c, const Defaults& d, Keys keys) {
+Count layers_of(const Config& c, const Defaults& d, KeyNames keys) {
   const bool said = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return c.has(key); });
   for (const char* list : {"layers_block_type", "layer_types"})
     if (!said && c.has(list)) return static_cast<Count>(c.texts(list).size());
@@ -124,7 +124,7 @@ Count layers_of(const Config& c, const Defaults& d, Keys keys) {
 
 }  // namespace
 
-Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
+Arch base_arch(const Config& c, const Defaults& d, KeyNames layer_keys) {
   Arch a;
   a.layers = layers_of(c, d, layer_keys);
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
@@ -168,7 +168,7 @@ void require_layers(const Config& c, Count layers) {
   if (layers > max_layers) c.refuse(fmt::format("expected 1 to {} layers, got {}", max_layers, layers));
 }
 
-Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
+Activation activation(const Config& c, KeyNames keys, std::string_view otherwise) {
   std::string name(otherwise);
   for (const std::string_view key : keys)
     if (c.has(key)) {

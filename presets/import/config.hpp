@@ -14,7 +14,7 @@
 
 namespace llmcalc::import {
 
-using Keys = std::initializer_list<std::string_view>;
+using KeyNames = std::initializer_list<std::string_view>;
 
 /// Defaults of a family's config class for absent keys. kv_heads = 0: as many as heads. head_dim = 0: hidden /
 /// heads.
@@ -42,16 +42,16 @@ class Config {
 
   /// The size called by any of `keys`. Refused where it is null, or absent from a config that is no part of another:
   /// hf writes every size of a model's own class.
-  Count required(Keys keys, Count otherwise) const;
+  Count required(KeyNames keys, Count otherwise) const;
   /// The size called by any of `keys`; `otherwise` where none is there, which is remembered unless it is 0 or 1. Two
   /// that disagree are an error.
-  Count size(Keys keys, Count otherwise) const;
-  Count size(std::string_view key, Count otherwise) const { return size(Keys{key}, otherwise); }
+  Count size(KeyNames keys, Count otherwise) const;
+  Count size(std::string_view key, Count otherwise) const { return size(KeyNames{key}, otherwise); }
   /// The same of a size that may be 0.
-  Count count(Keys keys, Count otherwise) const;
-  Count count(std::string_view key, Count otherwise) const { return count(Keys{key}, otherwise); }
+  Count count(KeyNames keys, Count otherwise) const;
+  Count count(std::string_view key, Count otherwise) const { return count(KeyNames{key}, otherwise); }
   /// The first of `keys` that is there, whatever the others say.
-  Count first_size(Keys keys, Count otherwise) const;
+  Count first_size(KeyNames keys, Count otherwise) const;
   bool flag(std::string_view key, bool otherwise) const { return object_.flag_or(key, otherwise); }
   double number(std::string_view key, double otherwise) const { return object_.number_or(key, otherwise); }
   std::string text(std::string_view key, std::string_view otherwise) const { return object_.text_or(key, otherwise); }
@@ -66,11 +66,11 @@ class Config {
   const json::Value* find(std::string_view key) const { return object_.find(key); }
 
   /// Marks keys as known to change nothing.
-  void ignore(Keys keys) const;
+  void ignore(KeyNames keys) const;
   /// Defaults taken for keys that the config leaves out, whether or not the model uses them.
   const std::vector<Assumption>& assumptions() const { return *assumed_; }
   /// Takes back defaults that a list in the config stands in for.
-  void forget(Keys keys) const;
+  void forget(KeyNames keys) const;
   struct Unread {
     std::string_view key;
     const json::Value* value;
@@ -93,7 +93,7 @@ class Config {
  private:
   Count assumed(std::string_view key, Count value) const;
   /// The number called by any of `keys`, read by `read`; see size().
-  Count agreed(Keys keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const;
+  Count agreed(KeyNames keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const;
 
   json::Object object_;
   bool part_;
@@ -110,7 +110,7 @@ bool says_nothing(const json::Value& v);
 /// serial, pre-RMSNorm, gated SiLU, RoPE, no bias anywhere. Families then say where they differ.
 /// `layer_keys`: the names that the number of layers goes by.
 Arch base_arch(const Config& config, const Defaults& defaults,
-               Keys layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+               KeyNames layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
 
 /// Layers, width, vocabulary and tying alone, for models without attention; `context` is the class's default.
 Arch sized_arch(const Config& config, const Defaults& defaults);
@@ -122,7 +122,7 @@ void require_layers(const Config& config, Count layers);
 Activation named_activation(const Config& config, const std::string& name);
 
 /// The function that `hidden_act`, `activation_function` or the like names.
-Activation activation(const Config& config, Keys keys, std::string_view otherwise);
+Activation activation(const Config& config, KeyNames keys, std::string_view otherwise);
 
 /// Gives `layers` a sliding window or chunks, unless absent (0) or as long as the context.
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);

@@ -81,8 +81,8 @@ Count image_experts(const Config& text, Count hidden) {
   a.layers = text.size("num_hidden_layers", 28);
   const Count n = experts_for(text, Reader::images);
   const Count width = number_for(text, "moe_intermediate_size", Reader::images, 512);
-  const Tally layer = Tally().table(n, hidden).copies(n, Tally().table(mul(3, hidden), width));
-  return Tally().copies(sparse_layers_for(text, a, Reader::images).size(), layer).total();
+  const ModuleTally layer = ModuleTally().table(n, hidden).copies(n, ModuleTally().table(mul(3, hidden), width));
+  return ModuleTally().copies(sparse_layers_for(text, a, Reader::images).size(), layer).total();
 }
 
 std::vector<Family> ernie_families() {

@@ -29,7 +29,7 @@ std::string_view todays(std::string_view word) {
   return word;
 }
 
-bool is_known_word(Keys words, std::string_view word) {
+bool is_known_word(KeyNames words, std::string_view word) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return todays(one) == todays(word); });
 }
 
@@ -63,8 +63,8 @@ std::vector<std::string> todays_words(std::vector<std::string> words) {
   return words;
 }
 
-std::optional<std::vector<std::string>> layer_words(const Config& c, const Arch& a, std::string_view key, Keys words,
-                                                    bool longer) {
+std::optional<std::vector<std::string>> layer_words(const Config& c, const Arch& a, std::string_view key,
+                                                    KeyNames words, bool longer) {
   if (!c.has(key)) return std::nullopt;
   require_words(c, key, words);
   std::vector<std::string> all = c.texts(key);
@@ -87,7 +87,7 @@ std::optional<LayerSet> sparse_typed(const Config& c, const Arch& a) {
   return layers_of_type(c, a, "sparse", "dense", "mlp_layer_types", true);
 }
 
-void require_words(const Config& c, std::string_view key, Keys words) {
+void require_words(const Config& c, std::string_view key, KeyNames words) {
   if (!c.has(key)) return;
   for (const std::string& word : c.texts(key))
     if (!is_known_word(words, word))
@@ -147,7 +147,7 @@ std::optional<LayerSet> said_layers(const Config& c, std::initializer_list<SaidL
   return first == nullptr ? std::nullopt : first->layers;
 }
 
-LayerSet listed_or(const Config& c, const SaidLayers& list, const LayerSet& by_rule, Keys keys) {
+LayerSet listed_or(const Config& c, const SaidLayers& list, const LayerSet& by_rule, KeyNames keys) {
   if (!list.layers) return by_rule;
   for (const std::string_view key : keys)
     if (c.has(key)) said_layers(c, {list, {key, by_rule}});
@@ -155,7 +155,7 @@ LayerSet listed_or(const Config& c, const SaidLayers& list, const LayerSet& by_r
   return *list.layers;
 }
 
-LayerSet sparse_or(const Config& c, const Arch& a, const LayerSet& by_rule, Keys keys) {
+LayerSet sparse_or(const Config& c, const Arch& a, const LayerSet& by_rule, KeyNames keys) {
   return listed_or(c, {"mlp_layer_types", sparse_typed(c, a)}, by_rule, keys);
 }
 

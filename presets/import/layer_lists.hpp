@@ -20,7 +20,7 @@ std::vector<std::string> todays_words(std::vector<std::string> words);
 /// Refuses words that are none of `words`, and a list of another length; `longer`: it may go on to layers beside the
 /// model.
 std::optional<std::vector<std::string>> layer_words(const Config& config, const Arch& arch, std::string_view key,
-                                                    Keys words, bool longer = false);
+                                                    KeyNames words, bool longer = false);
 
 /// The layers whose entry in the list `key` is `type`, and not `other`; nothing if the list is absent.
 std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,
@@ -32,7 +32,7 @@ std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, s
 std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
 
 /// Refuses a word in the list `key` that is none of `words`.
-void require_words(const Config& config, std::string_view key, Keys words);
+void require_words(const Config& config, std::string_view key, KeyNames words);
 
 /// The numbers in the list `key`, one per layer. Refuses a list of another length; `longer`: it may go on to layers
 /// beside the model.
@@ -59,10 +59,10 @@ std::optional<LayerSet> said_layers(const Config& config, std::initializer_list<
 
 /// The layers that a list says, where the config has it; else `by_rule`, which `keys` state. Refuses a list beside one
 /// of these keys that says other layers.
-LayerSet listed_or(const Config& config, const SaidLayers& list, const LayerSet& by_rule, Keys keys);
+LayerSet listed_or(const Config& config, const SaidLayers& list, const LayerSet& by_rule, KeyNames keys);
 
 /// The same of mlp_layer_types: the layers with experts.
-LayerSet sparse_or(const Config& config, const Arch& arch, const LayerSet& by_rule, Keys keys);
+LayerSet sparse_or(const Config& config, const Arch& arch, const LayerSet& by_rule, KeyNames keys);
 
 /// Refuses a list that tells layers apart and that the family did not read: as long as the layers, or called
 /// layer_types or mlp_layer_types, with entries that differ. Ask when the family has read all its keys.

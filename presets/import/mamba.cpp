@@ -257,7 +257,7 @@ Arch falcon_h1(const Config& c, const Defaults& d) {
 /// What Nemotron-H's layers are, in order, in the words of transformers: from the letters of `pattern`, or the list
 /// `words` (which it saves; attribute_map lets layer_types stand for layers_block_type). Nothing where the config has
 /// neither.
-std::optional<std::vector<std::string>> nemotron_words(const Config& c, const char* pattern, Keys words) {
+std::optional<std::vector<std::string>> nemotron_words(const Config& c, const char* pattern, KeyNames words) {
   for (const std::string_view key : words)
     if (c.has(key)) {
       require_words(c, key, {"mamba", "attention", "mlp", "moe"});

@@ -14,7 +14,7 @@ namespace llmcalc::import {
 
 namespace {
 
-const Names fused_names{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
+const NameChoices fused_names{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
 
 void queries_keys_values(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
@@ -49,7 +49,7 @@ void grouped(const NamedLayer& l, const Mixer& m, Count hidden) {
 void lightning(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const Count width = mul(m.heads, m.head_dim);
-  const Names each{"q_proj", "k_proj", "v_proj"}, fused{"qkv_proj", "query_key_value"};
+  const NameChoices each{"q_proj", "k_proj", "v_proj"}, fused{"qkv_proj", "query_key_value"};
   if (l.fused().lightning_qkv)
     p(both(fused, each), mul(3, width), hidden);
   else
@@ -58,7 +58,7 @@ void lightning(const NamedLayer& l, const Mixer& m, Count hidden) {
   p({"out_proj", "dense", "o_proj"}, hidden, width);
 }
 
-void latent(const NamedLayer& l, const Mixer& m, Count hidden, const Names& parents = attention_names) {
+void latent(const NamedLayer& l, const Mixer& m, Count hidden, const NameChoices& parents = attention_names) {
   const Projections p(l, parents);
   const Latent& w = m.latent;
   const Count q = mul(m.heads, w.nope_dim + w.rope_dim);
@@ -120,13 +120,13 @@ void mix(const NamedLayer& l, const Mixer& m, Count hidden) {
 }
 
 /// `in`: the width of the MLP's input and output.
-void feed_forward(const NamedLayer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
+void feed_forward(const NamedLayer& l, const Arch& a, Component c, const NameChoices& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
-  const Names up{"up_proj", "proj_up", "gate_up_proj", "input_linear",  "w3",
-                 "c_fc",    "fc1",     "fc11",         "dense_h_to_4h", "key"};
-  const Names gate{"gate_proj", "proj_up_gate", "gate_up_proj", "input_linear", "w1", "fc12"};
-  const Names down{"down_proj", "proj_down", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
+  const NameChoices up{"up_proj", "proj_up", "gate_up_proj", "input_linear",  "w3",
+                       "c_fc",    "fc1",     "fc11",         "dense_h_to_4h", "key"};
+  const NameChoices gate{"gate_proj", "proj_up_gate", "gate_up_proj", "input_linear", "w1", "fc12"};
+  const NameChoices down{"down_proj", "proj_down", "output_linear", "w2", "c_proj", "fc2", "dense_4h_to_h", "value"};
   const bool fused = a.mlp == MlpKind::gated && l.fused().gate_up && c != Component::experts;
   if (fused) l.matrix(c, parents, both(gate, both({"Wi"}, up)), mul(2, width), in, groups, biased);
   if (!fused && a.mlp == MlpKind::gated) l.matrix(c, parents, gate, width, in, groups, biased);
@@ -137,10 +137,10 @@ void feed_forward(const NamedLayer& l, const Arch& a, Component c, const Names& 
 void mixture(const NamedLayer& l, const Arch& a) {
   const Moe& m = a.moe;
   const Count in = m.latent_width > 0 ? m.latent_width : a.hidden;
-  const Names usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
-                    "block_sparse_moe", "feed_forward.experts", "feed_forward.experts.0",
-                    "ffn.experts.0",    "mixer.experts.0",      "moe"};
-  const Names beside_dense{"experts", "experts.0", "moe.experts"};  // Gemma 4, whose mlp is the dense one
+  const NameChoices usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
+                          "block_sparse_moe", "feed_forward.experts", "feed_forward.experts.0",
+                          "ffn.experts.0",    "mixer.experts.0",      "moe"};
+  const NameChoices beside_dense{"experts", "experts.0", "moe.experts"};  // Gemma 4, whose mlp is the dense one
   feed_forward(l, a, Component::experts, m.beside_dense ? beside_dense : usual, m.width, in, m.experts);
   if (m.latent_width > 0) {
     l.matrix(Component::mlp, {"mixer"}, {"fc1_latent_proj"}, m.latent_width, a.hidden);
@@ -208,7 +208,7 @@ void layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
 
 /// Logits, and the dense layers before them.
 void heads(const Arch& a, const std::function<void(const Matrix&)>& visit) {
-  const auto square = [&](Names names, Count groups, bool biased) {
+  const auto square = [&](NameChoices names, Count groups, bool biased) {
     visit({Component::lm_head, std::move(names), groups, a.hidden, a.hidden, biased});
   };
   if (a.head.pooler) square({"pooler.dense", "bert.pooler.dense"}, 1, true);

@@ -12,7 +12,7 @@
 
 namespace llmcalc::import {
 
-using Names = std::vector<std::string>;
+using NameChoices = std::vector<std::string>;
 
 /// Visits a layer's matrices under their names, those of hf and those of a checkpoint's own code. `fused` and `visit`
 /// must outlive it.
@@ -25,8 +25,8 @@ class NamedLayer {
 
   const FusedMatrices& fused() const { return fused_; }
 
-  void matrix(Component c, const Names& parents, const Names& leaves, Count rows, Count columns, Count groups = 1,
-              bool biased = false, bool by_name = false) const {
+  void matrix(Component c, const NameChoices& parents, const NameChoices& leaves, Count rows, Count columns,
+              Count groups = 1, bool biased = false, bool by_name = false) const {
     Matrix m{c, {}, groups, rows, columns, biased, by_name};
     for (const std::string& parent : parents)
       for (const std::string& leaf : leaves) m.paths.push_back(prefix_ + parent + "." + leaf);
@@ -40,18 +40,18 @@ class NamedLayer {
   const std::function<void(const Matrix&)>& visit_;
 };
 
-inline Names both(Names names, const Names& others) {
+inline NameChoices both(NameChoices names, const NameChoices& others) {
   names.insert(names.end(), others.begin(), others.end());
   return names;
 }
 
-inline const Names attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
+inline const NameChoices attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
 
 /// A layer's matrices under some parents, all of attention.
 class Projections {
  public:
-  Projections(const NamedLayer& l, Names parents) : l_(l), parents_(std::move(parents)) {}
-  void operator()(const Names& leaves, Count rows, Count columns, bool biased = false) const {
+  Projections(const NamedLayer& l, NameChoices parents) : l_(l), parents_(std::move(parents)) {}
+  void operator()(const NameChoices& leaves, Count rows, Count columns, bool biased = false) const {
     l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
   }
   /// Numbers of a module with other numbers: blocks pick modules of one matrix each.
@@ -61,7 +61,7 @@ class Projections {
 
  private:
   const NamedLayer& l_;
-  Names parents_;
+  NameChoices parents_;
 };
 
 }  // namespace llmcalc::import

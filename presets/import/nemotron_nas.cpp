@@ -10,7 +10,7 @@ namespace llmcalc::import {
 namespace {
 
 /// What one entry of block_configs has: KV heads of its attention (0: no attention) and the width of its MLP (0: none).
-struct Block {
+struct NasBlock {
   Count kv_heads = 0, mlp_width = 0;
 };
 
@@ -47,16 +47,17 @@ Count block_mlp_width(const Config& part, Count hidden) {
 }
 
 /// The entries that have attention, an MLP or both. The others hold and compute nothing.
-std::vector<Block> blocks(const Config& c, const Arch& a) {
+std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   const json::Value* list = c.find("block_configs");
   if (list == nullptr || !list->is_array() || static_cast<Count>(list->size()) != a.layers)
     c.refuse(fmt::format("\"block_configs\": expected a list of one object per layer ({})", a.layers));
-  std::vector<Block> out;
+  std::vector<NasBlock> out;
   for (std::size_t i = 0; i < list->size(); ++i) {
     const Config block((*list)[i], fmt::format("{}, \"block_configs\", entry {}", c.where(), i));
     for (const char* part : {"attention", "ffn"})
       if (!block.has(part)) block.refuse(fmt::format("\"{}\" is missing", part));
-    const Block b{block_kv_heads(block.object("attention"), a.heads), block_mlp_width(block.object("ffn"), a.hidden)};
+    const NasBlock b{block_kv_heads(block.object("attention"), a.heads),
+                     block_mlp_width(block.object("ffn"), a.hidden)};
     refuse_others(block);
     if (b.kv_heads > 0 || b.mlp_width > 0) out.push_back(b);
   }
@@ -65,7 +66,7 @@ std::vector<Block> blocks(const Config& c, const Arch& a) {
 
 /// The layers for which part(block) is `value`.
 template <typename Part>
-LayerSet layers_with(const std::vector<Block>& all, Count value, const Part& part) {
+LayerSet layers_with(const std::vector<NasBlock>& all, Count value, const Part& part) {
   LayerSet set;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (part(all[i]) == value) set.insert(static_cast<Count>(i));
@@ -74,11 +75,11 @@ LayerSet layers_with(const std::vector<Block>& all, Count value, const Part& par
 
 /// The values of part(block), each once: the first that is above 0 comes first, 0 last.
 template <typename Part>
-std::vector<Count> values_of(const std::vector<Block>& all, const Part& part) {
+std::vector<Count> values_of(const std::vector<NasBlock>& all, const Part& part) {
   std::vector<Count> values;
-  for (const Block& b : all)
+  for (const NasBlock& b : all)
     if (part(b) > 0 && std::find(values.begin(), values.end(), part(b)) == values.end()) values.push_back(part(b));
-  if (std::any_of(all.begin(), all.end(), [&](const Block& b) { return part(b) == 0; })) values.push_back(0);
+  if (std::any_of(all.begin(), all.end(), [&](const NasBlock& b) { return part(b) == 0; })) values.push_back(0);
   return values;
 }
 
@@ -87,8 +88,8 @@ void refuse_more(const Config& c, std::string_view what, std::size_t most, std::
     c.refuse(fmt::format("\"block_configs\" has {} {}; at most {} can be told apart", given, what, most));
 }
 
-void set_block_attention(const Config& c, Arch& a, const std::vector<Block>& all) {
-  const auto kv_heads = [](const Block& b) { return b.kv_heads; };
+void set_block_attention(const Config& c, Arch& a, const std::vector<NasBlock>& all) {
+  const auto kv_heads = [](const NasBlock& b) { return b.kv_heads; };
   const std::vector<Count> values = values_of(all, kv_heads);
   refuse_more(c, "kinds of attention", a.mixers.capacity + 1, values.size());
   if (values.front() == 0) c.refuse("\"block_configs\" gives no layer attention; at least one is expected");
@@ -103,8 +104,8 @@ void set_block_attention(const Config& c, Arch& a, const std::vector<Block>& all
   }
 }
 
-void set_block_mlps(const Config& c, Arch& a, const std::vector<Block>& all) {
-  const auto width = [](const Block& b) { return b.mlp_width; };
+void set_block_mlps(const Config& c, Arch& a, const std::vector<NasBlock>& all) {
+  const auto width = [](const NasBlock& b) { return b.mlp_width; };
   const std::vector<Count> values = values_of(all, width);
   refuse_more(c, "widths of MLPs", a.mlps.capacity + 1, values.size());
   a.mlp_width = values.front();
@@ -119,7 +120,7 @@ Arch nemotron_nas(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
-  const std::vector<Block> all = blocks(c, a);
+  const std::vector<NasBlock> all = blocks(c, a);
   if (all.empty()) c.refuse("\"block_configs\" gives no layer attention or an MLP; at least one is expected");
   a.layers = static_cast<Count>(all.size());
   set_block_attention(c, a, all);

@@ -33,7 +33,7 @@ std::string_view spoken(Component c) {
 
 /// The matrices of one component: numbers by format and by the format of their products, and bytes as they are packed
 /// and as they would be in the dtype.
-struct Matrices {
+struct ComponentMatrices {
   std::map<std::string_view, Count> numbers, products;
   Bytes packed{}, plain{};
 };
@@ -69,7 +69,7 @@ std::optional<NarrowPart> part_of(Component c) {
 
 /// Products of all blocks are in one format, or of some components in that and of the others in 16 bits. Of several
 /// formats counts the one with the most bits, which no device multiplies in faster.
-void settle_products(StoredWeights& out, const std::map<Component, Matrices>& matrices) {
+void settle_products(StoredWeights& out, const std::map<Component, ComponentMatrices>& matrices) {
   NarrowParts narrow, wide_parts;
   for (const auto& [component, of] : matrices) {
     const auto part = part_of(component);
@@ -92,8 +92,8 @@ void settle_products(StoredWeights& out, const std::map<Component, Matrices>& ma
 }
 
 /// Bytes of all components: matrices as they are packed, all else in the dtype.
-HeldComponents held_components(const std::map<Component, Matrices>& matrices, const Arch& arch, const WeightFormats& w,
-                               DType base, Owner owner) {
+HeldComponents held_components(const std::map<Component, ComponentMatrices>& matrices, const Arch& arch,
+                               const WeightFormats& w, DType base, Owner owner) {
   const ComponentBytes plain = component_bytes(arch, base, owner), formats_alone = component_bytes(arch, w, owner);
   HeldComponents all;
   for (std::size_t i = 0; i < component_count; ++i) {
@@ -139,14 +139,15 @@ void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Schem
 }
 
 /// Adds each matrix to its component's, and the group that it is in to `used`.
-std::map<Component, Matrices> sorted_matrices(const Stock& s, Owner owner, std::set<const Scheme::Group*>& used) {
-  std::map<Component, Matrices> matrices;
+std::map<Component, ComponentMatrices> sorted_matrices(const Stock& s, Owner owner,
+                                                       std::set<const Scheme::Group*>& used) {
+  std::map<Component, ComponentMatrices> matrices;
   for_each_stored(s, owner, [&](const Matrix& m) {
     const Scheme::Group* g = group_of(s.scheme, m);
     used.insert(g);
     const Packing p = g != nullptr && g->packing ? *g->packing : packing(s.base);
     const std::string_view product = g != nullptr && g->products ? g->products->name() : in_16_bits;
-    Matrices& of = matrices[m.component];
+    ComponentMatrices& of = matrices[m.component];
     for (Count* n : {&of.numbers[p.format.name()], &of.products[product]}) *n = add(*n, m.numbers());
     of.packed += packed_bytes(p, m);
     of.plain += packed_bytes(packing(s.base), m);
@@ -165,8 +166,8 @@ StoredWeights quantised(const Object& q, const SchemeContext& context, const Arc
   WeightFormats& formats = *out.formats;
   const Stock stock{s, arch, context.model_type, base};
   std::set<const Scheme::Group*> used;
-  const std::map<Component, Matrices> matrices = sorted_matrices(stock, Owner::model, used),
-                                      modules = sorted_matrices(stock, Owner::modules, used);
+  const std::map<Component, ComponentMatrices> matrices = sorted_matrices(stock, Owner::model, used),
+                                               modules = sorted_matrices(stock, Owner::modules, used);
   tell_unused(out, s, used);
   for (const auto& [component, of] : matrices) formats[component] = settled_format(out, component, of.numbers);
   if (arch.tied_head) formats[Component::lm_head] = formats[Component::embedding];

@@ -20,12 +20,12 @@ namespace {
 using json::Value;
 
 /// The parts of a model file by their path: "attention.heads". What the file is called is none of them.
-using Parts = std::map<std::string, std::string>;
+using PartsByPath = std::map<std::string, std::string>;
 
 /// What a caveat is called among the parts.
 constexpr std::string_view note = "a note: ";
 
-void add_parts(const Value& v, const std::string& path, Parts& parts) {
+void add_parts(const Value& v, const std::string& path, PartsByPath& parts) {
   const bool of_objects = v.is_array() && !v.empty() && v.front().is_object();
   if (!v.is_object() && !of_objects) {
     parts[path] = v.dump();
@@ -34,12 +34,12 @@ void add_parts(const Value& v, const std::string& path, Parts& parts) {
   for (const auto& [key, value] : v.items()) add_parts(value, path.empty() ? key : path + "." + key, parts);
 }
 
-std::optional<Parts> parts_of(const Value& config) {
+std::optional<PartsByPath> parts_of(const Value& config) {
   try {
     const ModelCard card = import_config(config, "config");
     Value file = model_file_json(card);
     for (const char* name : {"name", "title", "caveats"}) file.erase(name);
-    Parts parts;
+    PartsByPath parts;
     add_parts(file, "", parts);
     for (const std::string& caveat : card.caveats) parts[std::string(note) + caveat] = "";
     return parts;
@@ -265,7 +265,7 @@ class Readings {
     Value without = Value::object();
     for (const auto& [key, value] : config_.at(at).items())
       if (!names_module(key)) without[key] = value;
-    const std::optional<Parts> parts = parts_with(at, without);
+    const std::optional<PartsByPath> parts = parts_with(at, without);
     if (parts) r.becomes = differing(*parts);
     if (!parts) r.becomes = {"checked: without them the config is refused"};
     if (r.becomes.empty()) r.why = "no size depends on them";
@@ -282,7 +282,7 @@ class Readings {
     // A key that no reader asked for changes nothing. Trying other values would take long where many are unread.
     const bool tried = !is_unread(name);
     for (const Value& other : tried ? others_of(config_.at(at), key) : std::vector<Value>()) {
-      const std::optional<Parts> parts = parts_with(at, other);
+      const std::optional<PartsByPath> parts = parts_with(at, other);
       refused = refused || !parts;
       taken = taken || (parts && other.contains(key));
       if (parts) r.becomes = differing(*parts);
@@ -321,21 +321,21 @@ class Readings {
     for (const Count other : {2 * v.get<Count>(), v.get<Count>() / 2}) {
       Value whole = config_;
       change_twins(whole, key, v, other);
-      const std::optional<Parts> parts = parts_of(whole);
+      const std::optional<PartsByPath> parts = parts_of(whole);
       const std::vector<std::string> becomes = parts ? differing(*parts) : std::vector<std::string>();
       if (names_a_part(becomes)) return becomes;
     }
     return otherwise;
   }
 
-  std::optional<Parts> parts_with(const Pointer& at, const Value& other) const {
+  std::optional<PartsByPath> parts_with(const Pointer& at, const Value& other) const {
     Value whole = config_;
     whole.at(at) = other;
     return parts_of(whole);
   }
 
   /// The parts that are others, or are no more, as they are now.
-  std::vector<std::string> differing(const Parts& other) const {
+  std::vector<std::string> differing(const PartsByPath& other) const {
     std::vector<std::string> out;
     for (const auto& [path, value] : now_) {
       const auto at = other.find(path);
@@ -349,7 +349,7 @@ class Readings {
   }
 
   const Value& config_;
-  Parts now_;
+  PartsByPath now_;
   std::vector<std::string> unknown_, unread_;
 };
 

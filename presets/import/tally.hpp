@@ -5,19 +5,21 @@
 
 namespace llmcalc::import {
 
-class Tally {
+class ModuleTally {
  public:
-  constexpr Tally& numbers(Count n) {
+  constexpr ModuleTally& numbers(Count n) {
     total_ = add(total_, n);
     return *this;
   }
   /// (rows, width): an embedding, or a matrix without bias.
-  constexpr Tally& table(Count rows, Count width) { return numbers(mul(rows, width)); }
+  constexpr ModuleTally& table(Count rows, Count width) { return numbers(mul(rows, width)); }
   /// (out, in), and a bias (out).
-  constexpr Tally& linear(Count in, Count out, bool bias = true) { return table(out, in).numbers(bias ? out : 0); }
+  constexpr ModuleTally& linear(Count in, Count out, bool bias = true) {
+    return table(out, in).numbers(bias ? out : 0);
+  }
   /// A weight and a bias (width) each. An RMSNorm is numbers(width).
-  constexpr Tally& layer_norms(Count n, Count width) { return table(mul(2, n), width); }
-  constexpr Tally& copies(Count n, const Tally& of) { return numbers(mul(n, of.total_)); }
+  constexpr ModuleTally& layer_norms(Count n, Count width) { return table(mul(2, n), width); }
+  constexpr ModuleTally& copies(Count n, const ModuleTally& of) { return numbers(mul(n, of.total_)); }
   constexpr Count total() const { return total_; }
 
  private:

@@ -33,8 +33,8 @@ Count patches(const Config& v, Count image_size, Count patch_size) {
   return mul(along, along);
 }
 
-Tally vit_block(Count h, Count m) {
-  return Tally().copies(4, Tally().linear(h, h)).linear(h, m).linear(m, h).layer_norms(2, h);
+ModuleTally vit_block(Count h, Count m) {
+  return ModuleTally().copies(4, ModuleTally().linear(h, h)).linear(h, m).linear(m, h).layer_norms(2, h);
 }
 
 namespace {

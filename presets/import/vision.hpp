@@ -93,6 +93,6 @@ Count patches(const Config& tower, Count image_size, Count patch_size);
 
 /// A block of a usual vision transformer, of width h with an MLP of width m, each with biases:
 /// q, k, v, out 4 (h^2 + h); up h m + m, down m h + h; two LayerNorms 4 h.
-Tally vit_block(Count h, Count m);
+ModuleTally vit_block(Count h, Count m);
 
 }  // namespace llmcalc::import

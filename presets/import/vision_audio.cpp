@@ -14,24 +14,24 @@ Tower whisper(const Config& c) {
   const Count d = c.size({"d_model", "hidden_size"}, 1280);
   const Count m = c.size({"encoder_ffn_dim", "intermediate_size"}, 5120);
   const Count layers = c.size({"encoder_layers", "num_hidden_layers"}, 32);
-  return {Tally()
+  return {ModuleTally()
               .linear(mul(c.size("num_mel_bins", 128), 3), d)
               .linear(mul(d, 3), d)
               .table(c.size("max_source_positions", 1500), d)
-              .copies(layers, Tally(vit_block(d, m)).numbers(-d))
+              .copies(layers, ModuleTally(vit_block(d, m)).numbers(-d))
               .layer_norms(1, d)
               .total(),
           d};
 }
 
 /// Qwen2AudioMultiModalProjector: a matrix with bias.
-Count qwen2_audio(const Joint& j) { return Tally().linear(j.width, j.hidden).total(); }
+Count qwen2_audio(const Joint& j) { return ModuleTally().linear(j.width, j.hidden).total(); }
 
 /// hf voxtral/modeling_voxtral.py, VoxtralMultiModalProjector: two matrices without biases; the first takes as many
 /// rows side by side as fill the encoder's intermediate size.
 Count voxtral(const Joint& j) {
   const Count in = j.tower.size({"intermediate_size", "encoder_ffn_dim"}, 5120);
-  return Tally().linear(in, j.hidden, false).linear(j.hidden, j.hidden, false).total();
+  return ModuleTally().linear(in, j.hidden, false).linear(j.hidden, j.hidden, false).total();
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 /// projection of CLIP itself is no part of it.
 Tower clip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 32);
-  return {Tally()
+  return {ModuleTally()
               .numbers(h)
               .linear(mul(colours(v), p, p), h, false)
               .table(add(patches(v, 224, 32), 1), h)
@@ -26,13 +26,13 @@ Tower clip(const Config& v) {
 /// attention 4 (h^2 + h), a LayerNorm and an MLP, which are a block with one LayerNorm.
 Tower siglip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 3072);
-  Tally all;
+  ModuleTally all;
   all.linear(mul(colours(v), p, p), h)
       .table(patches(v, 224, 16), h)
       .layer_norms(1, h)
       .copies(v.size("num_hidden_layers", 12), vit_block(h, m));
   if (v.flag("vision_use_head", true))
-    all.numbers(h).copies(4, Tally().linear(h, h)).layer_norms(1, h).linear(h, m).linear(m, h);
+    all.numbers(h).copies(4, ModuleTally().linear(h, h)).layer_norms(1, h).linear(h, m).linear(m, h);
   return {all.total(), h};
 }
 
@@ -40,10 +40,13 @@ Tower siglip(const Config& v) {
 /// biases: q, k, v, o 4 h^2, gate, up, down 3 h m, RMSNorms 2 h; rotary positions.
 Tower pixtral(const Config& v) {
   const Count h = v.size("hidden_size", 1024), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 4096);
-  const Tally block = Tally().table(mul(4, h), h).table(mul(3, h), m).numbers(mul(2, h));
-  return {
-      Tally().linear(mul(colours(v), p, p), h, false).numbers(h).copies(v.size("num_hidden_layers", 24), block).total(),
-      h};
+  const ModuleTally block = ModuleTally().table(mul(4, h), h).table(mul(3, h), m).numbers(mul(2, h));
+  return {ModuleTally()
+              .linear(mul(colours(v), p, p), h, false)
+              .numbers(h)
+              .copies(v.size("num_hidden_layers", 24), block)
+              .total(),
+          h};
 }
 
 /// Layers of the tower whose rows go into the projector, side by side.
@@ -53,12 +56,12 @@ Count layers_taken(const Config& whole) {
 }
 
 /// Two matrices, from `in` to the text model's width and from that to itself.
-Tally two_matrices(const Joint& j, Count in, bool bias) {
-  return Tally().linear(in, j.hidden, bias).linear(j.hidden, j.hidden, bias);
+ModuleTally two_matrices(const Joint& j, Count in, bool bias) {
+  return ModuleTally().linear(in, j.hidden, bias).linear(j.hidden, j.hidden, bias);
 }
 
 /// hf llava/modeling_llava.py, LlavaMultiModalProjector.
-Tally llava_projector(const Joint& j) {
+ModuleTally llava_projector(const Joint& j) {
   return two_matrices(j, mul(j.width, layers_taken(j.whole)), j.whole.flag("multimodal_projector_bias", true));
 }
 Count llava(const Joint& j) { return llava_projector(j).total(); }
@@ -69,17 +72,17 @@ Count llava_next(const Joint& j) { return llava_projector(j).numbers(j.hidden).t
 /// hf paligemma/modeling_paligemma.py, PaliGemmaMultiModalProjector: a matrix with bias.
 Count paligemma(const Joint& j) {
   const Count out = j.whole.size("projection_dim", j.tower.size("projection_dim", j.hidden));
-  return Tally().linear(j.width, out).total();
+  return ModuleTally().linear(j.width, out).total();
 }
 
 /// hf gemma3/modeling_gemma3.py, Gemma3MultiModalProjector: mm_soft_emb_norm, an RMSNorm, and a matrix without bias.
-Count gemma3(const Joint& j) { return Tally().numbers(j.width).linear(j.width, j.hidden, false).total(); }
+Count gemma3(const Joint& j) { return ModuleTally().numbers(j.width).linear(j.width, j.hidden, false).total(); }
 
 /// Rows of a square of patches side by side, and the gated MLP behind them, whose first matrix gives gate and value:
 /// (f^2 h, a), (a / 2, hidden), both with biases.
-Tally cohere_projector(const Joint& j, Count alignment) {
+ModuleTally cohere_projector(const Joint& j, Count alignment) {
   const Count factor = j.whole.size("downsample_factor", 2);
-  return Tally().linear(mul(j.width, factor, factor), alignment).linear(alignment / 2, j.hidden);
+  return ModuleTally().linear(mul(j.width, factor, factor), alignment).linear(alignment / 2, j.hidden);
 }
 
 /// hf cohere2_vision/modeling_cohere2_vision.py, Cohere2VisionMultiModalProjector.

@@ -14,7 +14,7 @@ Tower ernie(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14);
   const Count m = v.has("intermediate_size") ? v.size("intermediate_size", 0) : mul(h, v.size("mlp_ratio", 4));
   v.ignore({"embed_dim", "in_chans", "spatial_patch_size", "vit_first_fwd_bsz", "attn_sep"});
-  return {Tally()
+  return {ModuleTally()
               .linear(mul(colours(v), p, p), h, false)
               .copies(v.size("depth", 32), vit_block(h, m))
               .layer_norms(1, h)
@@ -23,7 +23,9 @@ Tower ernie(const Config& v) {
 }
 
 /// Two matrices with biases and a LayerNorm.
-Tally resampled(Count in, Count out) { return Tally().linear(in, out).linear(out, out).layer_norms(1, out); }
+ModuleTally resampled(Count in, Count out) {
+  return ModuleTally().linear(in, out).linear(out, out).layer_norms(1, out);
+}
 
 /// Ernie4_5_VLMoeVariableResolutionResamplerModel: s x s patches side by side, then t frames of them, back to one's
 /// width; a matrix with bias to the text model's width, and an RMSNorm.
@@ -32,7 +34,7 @@ Count ernie_projector(const Joint& j) {
   const Count t = j.tower.has("temporal_merge_size") ? j.tower.size("temporal_merge_size", usual_merge)
                                                      : j.whole.size("temporal_conv_size", usual_merge);
   const Count merged = mul(j.width, s, s);
-  return Tally()
+  return ModuleTally()
       .copies(1, resampled(merged, merged))
       .copies(1, resampled(mul(merged, t), merged))
       .linear(merged, j.hidden)

@@ -10,15 +10,15 @@ namespace {
 
 /// SigLIP's tower with its head (vision_clip.cpp), for Phi-4: patches (h, c, p, p) with bias, positions of a square
 /// image, vit_blocks, a LayerNorm; a probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
-Tally phi4_sight(Count c, Count h, Count m, Count layers, Count image, Count p) {
+ModuleTally phi4_sight(Count c, Count h, Count m, Count layers, Count image, Count p) {
   const Count along = image / p;
-  return Tally()
+  return ModuleTally()
       .linear(mul(c, p, p), h)
       .table(mul(along, along), h)
       .copies(layers, vit_block(h, m))
       .layer_norms(1, h)
       .numbers(h)
-      .copies(4, Tally().linear(h, h))
+      .copies(4, ModuleTally().linear(h, h))
       .layer_norms(1, h)
       .linear(h, m)
       .linear(m, h);
@@ -34,7 +34,7 @@ Tower phi4_vision(const Config& v) {
 }
 
 /// Two matrices with biases, from the tower's rows to the text model's width and from that to itself.
-Tally two_matrices(Count in, Count hidden) { return Tally().linear(in, hidden).linear(hidden, hidden); }
+ModuleTally two_matrices(Count in, Count hidden) { return ModuleTally().linear(in, hidden).linear(hidden, hidden); }
 
 /// Phi4MultimodalImageEmbedding: and two rows that stand between parts of an image.
 Count phi4_vision_projector(const Joint& j) { return two_matrices(j.width, j.hidden).numbers(mul(2, j.width)).total(); }
@@ -55,19 +55,19 @@ Count conformer(const Config& c, const Conformer& s) {
   for (Count n = 1; n < s.shortens; n = mul(n, 2), ++halvings) frame = ceil_div(frame, 2);
   if (s.shortens != Count{1} << halvings || halvings == 0)
     c.refuse(fmt::format("\"time_reduction\": expected 2, 4, 8 or another power of 2, got {}", s.shortens));
-  const Tally mlp = Tally().layer_norms(1, s.h).linear(s.h, mul(2, s.m)).linear(s.m, s.h);
+  const ModuleTally mlp = ModuleTally().layer_norms(1, s.h).linear(s.h, mul(2, s.m)).linear(s.m, s.h);
   const Count wide = mul(s.h, s.x);
-  const Tally convolution = Tally()
-                                .layer_norms(1, s.h)
-                                .linear(s.h, mul(2, s.e))
-                                .numbers(mul(2, s.e))
-                                .table(wide, add(s.taps, 1))
-                                .linear(wide, s.s)
-                                .linear(s.h, s.e);
-  const Tally layer =
-      Tally().copies(2, mlp).copies(4, Tally().linear(s.h, s.h)).copies(1, convolution).layer_norms(2, s.h);
-  const Tally halving = Tally().table(s.channels, 10).linear(s.channels, s.channels);
-  return Tally()
+  const ModuleTally convolution = ModuleTally()
+                                      .layer_norms(1, s.h)
+                                      .linear(s.h, mul(2, s.e))
+                                      .numbers(mul(2, s.e))
+                                      .table(wide, add(s.taps, 1))
+                                      .linear(wide, s.s)
+                                      .linear(s.h, s.e);
+  const ModuleTally layer =
+      ModuleTally().copies(2, mlp).copies(4, ModuleTally().linear(s.h, s.h)).copies(1, convolution).layer_norms(2, s.h);
+  const ModuleTally halving = ModuleTally().table(s.channels, 10).linear(s.channels, s.channels);
+  return ModuleTally()
       .table(s.channels, 10)
       .copies(halvings - 1, halving)
       .linear(mul(s.channels, frame), s.h)
@@ -186,8 +186,8 @@ Count sam_encoder(const Config& s, Count image) {
         "expected two numbers of channels in \"downsample_channels\", and a \"width\" that \"heads\" share evenly");
   const auto global = static_cast<Count>(s.counts("global_attn_indexes").size());
   if (global > layers) s.refuse("\"global_attn_indexes\" names more layers than there are");
-  const auto distances = [&](Count side) { return Tally().table(2 * (2 * side - 1), h / heads); };
-  return Tally()
+  const auto distances = [&](Count side) { return ModuleTally().table(2 * (2 * side - 1), h / heads); };
+  return ModuleTally()
       .linear(3 * 16 * 16, h)
       .table(mul(along, along), h)
       .copies(layers, vit_block(h, mul(4, h)))
@@ -205,7 +205,7 @@ Count sam_encoder(const Config& s, Count image) {
 /// vit_blocks and none behind.
 Count clip_encoder(const Config& s) {
   const Count h = s.size("width", 1024), p = s.size("patch_size", 14);
-  return Tally()
+  return ModuleTally()
       .numbers(h)
       .linear(mul(3, p, p), h, false)
       .table(add(patches(s, 224, 14), 1), h)
@@ -232,7 +232,7 @@ Count deepseek_ocr(const Joint& j) {
   const Config p = j.whole.has("projector_config") ? j.whole.object("projector_config") : j.whole;
   if (p.text("projector_type", "linear") != "linear")
     p.refuse("\"projector_type\": only \"linear\" is known; leave vision_config out to count the text part alone");
-  return Tally().linear(j.width, j.hidden).table(2, j.hidden).total();
+  return ModuleTally().linear(j.width, j.hidden).table(2, j.hidden).total();
 }
 
 }  // namespace

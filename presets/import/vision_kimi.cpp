@@ -14,20 +14,20 @@ struct MoonBlock {
   bool attention_bias, mlp_bias, layer_norms;
 };
 
-Tally norms(const MoonBlock& b, Count n) {
-  return b.layer_norms ? Tally().layer_norms(n, b.h) : Tally().numbers(mul(n, b.h));
+ModuleTally norms(const MoonBlock& b, Count n) {
+  return b.layer_norms ? ModuleTally().layer_norms(n, b.h) : ModuleTally().numbers(mul(n, b.h));
 }
 
 /// Patches (h, 3, p, p), a table of positions in a plane, blocks, and a norm behind them. Positions in time are
 /// sinusoids.
 Count moon_vit(const Config& v, const MoonBlock& b, Count layers, bool patch_bias) {
   const Count p = v.size("patch_size", 14);
-  const Tally block = Tally(norms(b, 2))
-                          .linear(b.h, mul(3, b.n), b.attention_bias)
-                          .linear(b.n, b.h, b.attention_bias)
-                          .linear(b.h, b.m, b.mlp_bias)
-                          .linear(b.m, b.h, b.mlp_bias);
-  return Tally(norms(b, 1))
+  const ModuleTally block = ModuleTally(norms(b, 2))
+                                .linear(b.h, mul(3, b.n), b.attention_bias)
+                                .linear(b.n, b.h, b.attention_bias)
+                                .linear(b.h, b.m, b.mlp_bias)
+                                .linear(b.m, b.h, b.mlp_bias);
+  return ModuleTally(norms(b, 1))
       .linear(mul(3, p, p), b.h, patch_bias)
       .table(mul(v.size("init_pos_emb_height", 64), v.size("init_pos_emb_width", 64)), b.h)
       .copies(layers, block)
@@ -81,7 +81,7 @@ Count merged(const Config& v, Count width) {
 /// KimiVLMultiModalProjector: pre_norm, a LayerNorm of a row; two matrices with biases, of merged rows.
 Count kimi_vl(const Joint& j) {
   const Count in = merged(j.tower, j.width);
-  return Tally().layer_norms(1, j.width).linear(in, in).linear(in, j.hidden).total();
+  return ModuleTally().layer_norms(1, j.width).linear(in, in).linear(in, j.hidden).total();
 }
 
 /// PatchMergerMLP: the same.
@@ -89,7 +89,7 @@ Count kimi_k25_projector(const Joint& j) {
   require(j.tower, "mm_projector_type", "patchmerger");
   const Count row = j.tower.size("mm_hidden_size", j.width), in = merged(j.tower, row);
   const Count out = j.tower.size("text_hidden_size", j.hidden);
-  return Tally().layer_norms(1, row).linear(in, in).linear(in, out).total();
+  return ModuleTally().layer_norms(1, row).linear(in, in).linear(in, out).total();
 }
 
 /// PatchMergerMLPV2: two matrices without biases, and post_norm, an RMSNorm of the result.
@@ -97,7 +97,7 @@ Count kimi_k3_projector(const Joint& j) {
   require(j.tower, "mm_projector_type", "patchmergerv2");
   const Count in = merged(j.tower, j.tower.size("mm_hidden_size", j.width));
   const Count out = j.tower.size("text_hidden_size", j.hidden);
-  return Tally().linear(in, in, false).linear(in, out, false).numbers(out).total();
+  return ModuleTally().linear(in, in, false).linear(in, out, false).numbers(out).total();
 }
 
 }  // namespace

@@ -24,24 +24,24 @@ Count arrangements(const Config& v) {
 Tower mllama(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14), tiles = v.size("max_num_tiles", 4);
   const Count positions = add(patches(v, 448, 14), 1), each = mul(arrangements(v), tiles);
-  const Tally block = Tally(vit_block(h, v.size("intermediate_size", 5120))).numbers(-mul(4, h));
+  const ModuleTally block = ModuleTally(vit_block(h, v.size("intermediate_size", 5120))).numbers(-mul(4, h));
   v.ignore({"attention_heads", "intermediate_layers_indices"});  // rows of some layers go on beside the last one's
-  return {Tally()
+  return {ModuleTally()
               .linear(mul(colours(v), p, p), h, false)
               .numbers(h)
               .table(positions, h)
               .table(mul(each, positions), h)
               .numbers(1)
-              .copies(2, Tally().table(each, h).numbers(1))
+              .copies(2, ModuleTally().table(each, h).numbers(1))
               .layer_norms(2, h)
               .copies(v.size("num_hidden_layers", 32), block)
-              .copies(v.size("num_global_layers", 8), Tally(block).numbers(2))
+              .copies(v.size("num_global_layers", 8), ModuleTally(block).numbers(2))
               .total(),
           v.size("vision_output_dim", 7680)};
 }
 
 /// MllamaModel: multi_modal_projector, with bias.
-Count mllama_projector(const Joint& j) { return Tally().linear(j.width, j.hidden).total(); }
+Count mllama_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden).total(); }
 
 /// MllamaCrossAttentionDecoderLayer: q and o 2 h n d, k and v 2 h g d, RMSNorms of queries and keys 2 d, gate, up, down
 /// 3 h m, two RMSNorms 2 h, and two gates. And 8 rows of the token table, of images.
@@ -49,14 +49,14 @@ Count mllama_cross(const Joint& j) {
   const Config text = j.whole.object("text_config");
   const Count h = j.hidden, n = text.size("num_attention_heads", 32), g = text.size("num_key_value_heads", 8);
   const Count d = h / n;
-  const Tally layer = Tally()
-                          .table(mul(2, h), mul(n, d))
-                          .table(mul(2, h), mul(g, d))
-                          .numbers(mul(2, d))
-                          .table(mul(3, h), text.size("intermediate_size", 14336))
-                          .numbers(mul(2, h))
-                          .numbers(2);
-  return Tally().copies(static_cast<Count>(image_layers(text).size()), layer).table(8, h).total();
+  const ModuleTally layer = ModuleTally()
+                                .table(mul(2, h), mul(n, d))
+                                .table(mul(2, h), mul(g, d))
+                                .numbers(mul(2, d))
+                                .table(mul(3, h), text.size("intermediate_size", 14336))
+                                .numbers(mul(2, h))
+                                .numbers(2);
+  return ModuleTally().copies(static_cast<Count>(image_layers(text).size()), layer).table(8, h).total();
 }
 
 }  // namespace

@@ -21,11 +21,11 @@ Hearing hearing(const Config& c) {
 /// bias on keys; ln_post 2 d; proj (out, d) with bias.
 Tower qwen2_5_omni(const Config& c) {
   const Hearing s = hearing(c);
-  return {Tally()
+  return {ModuleTally()
               .linear(mul(s.bins, 3), s.d)
               .linear(mul(s.d, 3), s.d)
               .table(2, s.out)
-              .copies(s.layers, Tally(vit_block(s.d, s.m)).numbers(-s.d))
+              .copies(s.layers, ModuleTally(vit_block(s.d, s.m)).numbers(-s.d))
               .layer_norms(1, s.d)
               .linear(s.d, s.out)
               .total(),
@@ -38,9 +38,9 @@ Tower qwen2_5_omni(const Config& c) {
 Tower qwen3_omni(const Config& c) {
   const Hearing s = hearing(c);
   const Count w = c.size("downsample_hidden_size", 480);
-  return {Tally()
+  return {ModuleTally()
               .linear(9, w)
-              .copies(2, Tally().linear(mul(w, 9), w))
+              .copies(2, ModuleTally().linear(mul(w, 9), w))
               .linear(mul(w, ceil_div(s.bins, 8)), s.d, false)
               .copies(s.layers, vit_block(s.d, s.m))
               .layer_norms(1, s.d)
@@ -52,8 +52,8 @@ Tower qwen3_omni(const Config& c) {
 
 /// What SigLIP's successors have alike: patches (h, c p^2) with bias, a table of `positions` rows, vit_blocks,
 /// post_layernorm 2 h.
-Tally siglip_body(const Config& v, Count h, Count m, Count p, Count positions) {
-  return Tally()
+ModuleTally siglip_body(const Config& v, Count h, Count m, Count p, Count positions) {
+  return ModuleTally()
       .linear(mul(colours(v), p, p), h)
       .table(positions, h)
       .copies(v.size("num_hidden_layers", 12), vit_block(h, m))
@@ -64,9 +64,9 @@ Tally siglip_body(const Config& v, Count h, Count m, Count p, Count positions) {
 /// Unless vision_use_head is false, a head that pools: probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
 Tower siglip2(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
-  Tally all = siglip_body(v, h, m, side(v, "patch_size", 16), v.size("num_patches", 256));
+  ModuleTally all = siglip_body(v, h, m, side(v, "patch_size", 16), v.size("num_patches", 256));
   if (v.flag("vision_use_head", true))
-    all.numbers(h).copies(4, Tally().linear(h, h)).layer_norms(1, h).linear(h, m).linear(m, h);
+    all.numbers(h).copies(4, ModuleTally().linear(h, h)).layer_norms(1, h).linear(h, m).linear(m, h);
   return {all.total(), h};
 }
 
@@ -76,7 +76,7 @@ Count lfm2_vl(const Joint& j) {
   const Count f = j.whole.size("downsample_factor", 2), w = j.whole.size("projector_hidden_size", 2560);
   const bool bias = j.whole.flag("projector_bias", true);
   const Count in = mul(j.width, f, f);
-  return Tally()
+  return ModuleTally()
       .layer_norms(j.whole.flag("projector_use_layernorm", true) ? 1 : 0, in)
       .linear(in, w, bias)
       .linear(w, j.hidden, bias)
@@ -92,7 +92,7 @@ Tower idefics3(const Config& v) {
 /// Idefics3Connector, SmolVLMConnector: s^2 rows side by side, a matrix without bias.
 Count idefics3_projector(const Joint& j) {
   const Count s = j.whole.size("scale_factor", 2);
-  return Tally().linear(mul(j.width, s, s), j.hidden, false).total();
+  return ModuleTally().linear(mul(j.width, s, s), j.hidden, false).total();
 }
 
 }  // namespace

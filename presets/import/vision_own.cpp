@@ -19,14 +19,14 @@ Tower gemma4(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   const Count n = v.size("num_attention_heads", 12), g = v.size("num_key_value_heads", 12);
   const Count d = v.size("head_dim", 64), p = v.size("patch_size", 16);
-  const Tally block = Tally()
-                          .table(mul(2, h), mul(n, d))
-                          .table(mul(2, h), mul(g, d))
-                          .numbers(mul(2, d))
-                          .table(mul(3, h), m)
-                          .numbers(mul(4, h))
-                          .numbers(v.flag("use_clipped_linears", false) ? 4 * 7 : 0);
-  return {Tally()
+  const ModuleTally block = ModuleTally()
+                                .table(mul(2, h), mul(n, d))
+                                .table(mul(2, h), mul(g, d))
+                                .numbers(mul(2, d))
+                                .table(mul(3, h), m)
+                                .numbers(mul(4, h))
+                                .numbers(v.flag("use_clipped_linears", false) ? 4 * 7 : 0);
+  return {ModuleTally()
               .table(mul(3, p, p), h)
               .table(mul(2, v.size("position_embedding_size", 10240)), h)
               .copies(v.size("num_hidden_layers", 16), block)
@@ -35,7 +35,7 @@ Tower gemma4(const Config& v) {
           h};
 }
 /// Gemma4MultimodalEmbedder: a matrix without bias behind a norm without scale.
-Count gemma4_projector(const Joint& j) { return Tally().linear(j.width, j.hidden, false).total(); }
+Count gemma4_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden, false).total(); }
 
 /// hf llama4/modeling_llama4.py, Llama4VisionModel: patch_embedding (h, c p^2) without bias; class_embedding h;
 /// positional_embedding_vlm of the patches and the class; layernorm_pre and layernorm_post 4 h; blocks as vit_block;
@@ -43,7 +43,7 @@ Count gemma4_projector(const Joint& j) { return Tally().linear(j.width, j.hidden
 Tower llama4(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = v.size("patch_size", 14), m = v.size("intermediate_size", 5632);
   const Count o = v.size("projector_output_dim", 4096);
-  return {Tally()
+  return {ModuleTally()
               .linear(mul(colours(v), p, p), h, false)
               .numbers(h)
               .table(add(patches(v, 448, 14), 1), h)
@@ -55,7 +55,7 @@ Tower llama4(const Config& v) {
           v.size("vision_output_dim", 7680)};
 }
 /// Llama4MultiModalProjector: linear_1 without bias.
-Count llama4_projector(const Joint& j) { return Tally().linear(j.width, j.hidden, false).total(); }
+Count llama4_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden, false).total(); }
 
 /// A vision transformer of InternVL. `qkv_bias`: on queries, keys and values; `qk_norm`: RMSNorms over all their heads.
 struct InternVit {
@@ -66,17 +66,17 @@ struct InternVit {
 /// Patches (h, c, p, p) with bias; a class h; positions of the patches and the class; blocks: qkv 3 h^2, out h^2 + h,
 /// up and down with biases, two norms, two scales of the branches 2 h. A norm behind them all is left out by those
 /// models.
-Tally intern_vit(const Config& v, const InternVit& s, Count image, Count patch) {
+ModuleTally intern_vit(const Config& v, const InternVit& s, Count image, Count patch) {
   const Count p = side(v, "patch_size", patch);
-  const Tally block = Tally()
-                          .linear(s.h, mul(3, s.h), s.qkv_bias)
-                          .linear(s.h, s.h)
-                          .numbers(s.qk_norm ? mul(2, s.h) : 0)
-                          .linear(s.h, s.m)
-                          .linear(s.m, s.h)
-                          .numbers(mul(s.layer_norms ? 4 : 2, s.h))
-                          .numbers(mul(2, s.h));
-  return Tally()
+  const ModuleTally block = ModuleTally()
+                                .linear(s.h, mul(3, s.h), s.qkv_bias)
+                                .linear(s.h, s.h)
+                                .numbers(s.qk_norm ? mul(2, s.h) : 0)
+                                .linear(s.h, s.m)
+                                .linear(s.m, s.h)
+                                .numbers(mul(s.layer_norms ? 4 : 2, s.h))
+                                .numbers(mul(2, s.h));
+  return ModuleTally()
       .linear(mul(colours(v), p, p), s.h)
       .numbers(s.h)
       .table(add(patches(v, image, patch), 1), s.h)
@@ -126,7 +126,7 @@ Count internvl_projector(const Joint& j) {
   if (factor < 1 || static_cast<double>(factor) * ratio != 1)
     j.whole.refuse(fmt::format("\"downsample_ratio\": expected 1 over a whole number, got {:g}", ratio));
   const Count in = mul(j.width, factor, factor);
-  return Tally().layer_norms(1, in).linear(in, j.hidden).linear(j.hidden, j.hidden).total();
+  return ModuleTally().layer_norms(1, in).linear(in, j.hidden).linear(j.hidden, j.hidden).total();
 }
 
 /// hf minimax_m3_vl/modular_minimax_m3_vl.py, MiniMaxM3VLVisionModel: patches over space and time (h, c, t, p, p)
@@ -136,7 +136,7 @@ Tower minimax_m3_vl(const Config& v) {
   const bool nested = v.has("img_token_compression_config");
   const Count t = nested ? v.object("img_token_compression_config").size("temporal_patch_size", 2)
                          : v.size("temporal_patch_size", 2);
-  return {Tally()
+  return {ModuleTally()
               .linear(mul(colours(v), t, p, p), h, false)
               .layer_norms(1, h)
               .copies(v.size("num_hidden_layers", 32), vit_block(h, v.size("intermediate_size", 5120)))
@@ -151,7 +151,12 @@ Count minimax_m3_vl_projector(const Joint& j) {
                          : j.tower.size("spatial_merge_size", 2);
   j.whole.ignore({"multimodal_projector_bias"});
   const Count w = j.whole.size("projector_hidden_size", 6144);
-  return Tally().linear(j.width, w).linear(w, j.hidden).linear(mul(s, s, j.hidden), w).linear(w, j.hidden).total();
+  return ModuleTally()
+      .linear(j.width, w)
+      .linear(w, j.hidden)
+      .linear(mul(s, s, j.hidden), w)
+      .linear(w, j.hidden)
+      .total();
 }
 
 }  // namespace

@@ -9,11 +9,11 @@ namespace {
 
 /// Sizes that all of them have. h: width of a row; p x p x t: pixels and frames of a patch of c channels; s x s patches
 /// are merged; `out`: width of the result, and where 0, the config has none.
-struct Sizes {
+struct VisionSizes {
   Count depth, h, out, p, t, s, c = 3;
 };
 
-Sizes sizes(const Config& v, const Sizes& d) {
+VisionSizes sizes(const Config& v, const VisionSizes& d) {
   return {v.size("depth", d.depth),
           v.size("hidden_size", d.h),
           v.size("out_hidden_size", d.out),
@@ -24,48 +24,52 @@ Sizes sizes(const Config& v, const Sizes& d) {
 }
 
 /// A convolution as wide as its stride: (h, c, t, p, p).
-Tally patch_embedding(const Sizes& s, bool bias) { return Tally().linear(mul(s.c, s.t, s.p, s.p), s.h, bias); }
+ModuleTally patch_embedding(const VisionSizes& s, bool bias) {
+  return ModuleTally().linear(mul(s.c, s.t, s.p, s.p), s.h, bias);
+}
 
 /// Two matrices with biases, from s^2 merged rows of h to `out`: (s^2 h)^2 + s^2 h, s^2 h out + out.
-Tally merger(const Sizes& s) {
+ModuleTally merger(const VisionSizes& s) {
   const Count merged = mul(s.s, s.s, s.h);
-  return Tally().linear(merged, merged).linear(merged, s.out);
+  return ModuleTally().linear(merged, merged).linear(merged, s.out);
 }
 
 /// hf qwen2_vl/modeling_qwen2_vl.py, Qwen2VisionTransformerPretrainedModel: patch_embed without bias; blocks as
 /// vit_block with an MLP of mlp_ratio h; merger: ln_q, a LayerNorm 2 h, and two matrices. Its width is embed_dim;
 /// hidden_size is that of the text model.
 Tower qwen2_vl(const Config& v) {
-  Sizes s = sizes(v, {32, 3584, 0, 14, 2, 2});
+  VisionSizes s = sizes(v, {32, 3584, 0, 14, 2, 2});
   s.out = s.h;
   s.h = v.size("embed_dim", 1280);
-  const Tally block = vit_block(s.h, mul(v.size("mlp_ratio", 4), s.h));
-  return {Tally(patch_embedding(s, false)).copies(s.depth, block).layer_norms(1, s.h).copies(1, merger(s)).total(),
-          s.out};
+  const ModuleTally block = vit_block(s.h, mul(v.size("mlp_ratio", 4), s.h));
+  return {
+      ModuleTally(patch_embedding(s, false)).copies(s.depth, block).layer_norms(1, s.h).copies(1, merger(s)).total(),
+      s.out};
 }
 
 /// A block of Qwen2.5-VL's towers: qkv and out with biases, `kv` numbers of keys and of values; gate, up, down with
 /// biases 3 h m + 2 m + h; two RMSNorms 2 h.
-Tally gated_block(Count h, Count kv, Count m) {
-  return Tally().linear(h, add(h, mul(2, kv))).linear(h, h).linear(h, mul(2, m)).linear(m, h).numbers(mul(2, h));
+ModuleTally gated_block(Count h, Count kv, Count m) {
+  return ModuleTally().linear(h, add(h, mul(2, kv))).linear(h, h).linear(h, mul(2, m)).linear(m, h).numbers(mul(2, h));
 }
 
 /// The whole tower around its blocks: patch_embed without bias; merger: ln_q, an RMSNorm h, and two matrices.
-Tower around(const Sizes& s, const Tally& block) {
-  return {Tally(patch_embedding(s, false)).copies(s.depth, block).numbers(s.h).copies(1, merger(s)).total(), s.out};
+Tower around(const VisionSizes& s, const ModuleTally& block) {
+  return {ModuleTally(patch_embedding(s, false)).copies(s.depth, block).numbers(s.h).copies(1, merger(s)).total(),
+          s.out};
 }
 
 /// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel; qwen2_5_omni/, whose queries, keys
 /// and values have matrices of their own.
 Tower qwen2_5_vl(const Config& v) {
-  const Sizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
+  const VisionSizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   v.ignore({"embed_dim"});
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
 }
 
 /// hf exaone4_5/modular_exaone4_5.py, Exaone4_5_VisionModel: Qwen2.5-VL's with fewer heads of keys and values.
 Tower exaone4_5(const Config& v) {
-  const Sizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
+  const VisionSizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   const Count heads = v.size("num_heads", 16);
   const Count kv = mul(v.size("num_key_value_heads", 8), s.h / heads);
   return around(s, gated_block(s.h, kv, v.size("intermediate_size", 3420)));
@@ -75,13 +79,13 @@ Tower exaone4_5(const Config& v) {
 /// vit_block; merger: a LayerNorm 2 h, and two matrices; for each layer of deepstack_visual_indexes another, whose
 /// LayerNorm comes behind the merging, 2 s^2 h.
 Tower with_deepstack(const Config& v, Count mergers) {
-  const Sizes s = sizes(v, {27, 1152, 3584, 16, 2, 2});
-  return {Tally(patch_embedding(s, true))
+  const VisionSizes s = sizes(v, {27, 1152, 3584, 16, 2, 2});
+  return {ModuleTally(patch_embedding(s, true))
               .table(v.size("num_position_embeddings", 2304), s.h)
               .copies(s.depth, vit_block(s.h, v.size("intermediate_size", 4304)))
               .layer_norms(1, s.h)
               .copies(1, merger(s))
-              .copies(mergers, Tally(merger(s)).layer_norms(1, mul(s.s, s.s, s.h)))
+              .copies(mergers, ModuleTally(merger(s)).layer_norms(1, mul(s.s, s.s, s.h)))
               .total(),
           s.out};
 }
@@ -104,14 +108,14 @@ Tower qwen3_5(const Config& v) {
 /// says so, gate, up, down 3 h out (the MLP is as wide as the output), RMSNorms 2 h; downsample, a convolution (out, h,
 /// s, s) with bias; merger, of width w: proj out^2, LayerNorm 2 out, gate, up, down 3 out w.
 Tower glm4v(const Config& v) {
-  const Sizes s = sizes(v, {24, 1536, 4096, 14, 2, 2});
+  const VisionSizes s = sizes(v, {24, 1536, 4096, 14, 2, 2});
   const Count w = v.size("intermediate_size", 13696);
-  const Tally block = Tally()
-                          .linear(s.h, mul(3, s.h), v.flag("attention_bias", false))
-                          .linear(s.h, s.h, false)
-                          .table(mul(3, s.h), s.out)
-                          .numbers(mul(2, s.h));
-  return {Tally(patch_embedding(s, true))
+  const ModuleTally block = ModuleTally()
+                                .linear(s.h, mul(3, s.h), v.flag("attention_bias", false))
+                                .linear(s.h, s.h, false)
+                                .table(mul(3, s.h), s.out)
+                                .numbers(mul(2, s.h));
+  return {ModuleTally(patch_embedding(s, true))
               .table(patches(v, 336, 14), s.h)
               .numbers(mul(2, s.h))
               .copies(s.depth, block)

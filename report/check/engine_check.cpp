@@ -17,9 +17,9 @@ namespace llmcalc {
 namespace {
 
 /// Collects comparisons about one subject.
-class Comparison {
+class SubjectComparison {
  public:
-  Comparison(std::string subject, std::vector<Difference>& out) : subject_(std::move(subject)), out_(out) {}
+  SubjectComparison(std::string subject, std::vector<Difference>& out) : subject_(std::move(subject)), out_(out) {}
 
   void count(std::string_view quantity, Count engine, Count textbook) { compare(quantity, engine, textbook); }
   void flops(std::string_view quantity, Flops engine, Flops textbook) { compare(quantity, engine, textbook); }
@@ -37,7 +37,7 @@ class Comparison {
   Count made_ = 0;
 };
 
-void compare_parameters(const Arch& a, Comparison& c) {
+void compare_parameters(const Arch& a, SubjectComparison& c) {
   const Parameters p = parameters(a);
   const textbook::ParameterSums t = textbook::parameters(a);
   c.count("parameters.embedding", p.embedding, t.embedding);
@@ -61,10 +61,10 @@ constexpr std::array attention_conventions{AttentionFlops::full, AttentionFlops:
 constexpr std::array recomputations{Recompute::none, Recompute::selective, Recompute::full};
 
 /// Training FLOPs in three attention conventions and three ways of recomputing.
-void compare_training(const Arch& a, Comparison& c) {
+void compare_training(const Arch& a, SubjectComparison& c) {
   for (const AttentionFlops convention : attention_conventions) {
     Plan p{.seq = std::min<Count>(a.context, 2048), .micro_batch = 3, .global_batch = 3, .attention_flops = convention};
-    const textbook::Pass pass{.batch = 3, .seq = p.seq, .pairs = convention, .head = textbook::Head::all};
+    const textbook::PassShape pass{.batch = 3, .seq = p.seq, .pairs = convention, .head = textbook::Head::all};
     const textbook::ForwardFlops forward = textbook::forward_flops(a, pass);
     for (const Recompute recompute : recomputations) {
       p.recompute = recompute;
@@ -76,7 +76,7 @@ void compare_training(const Arch& a, Comparison& c) {
 }
 
 /// Decoding steps and the cache of models that generate; the closed forms know no decoder behind an encoder.
-void compare_inference(const Arch& a, Comparison& c) {
+void compare_inference(const Arch& a, SubjectComparison& c) {
   if (a.is_encoder() || a.is_encoder_decoder()) return;
   Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
   const Prices held = price_holdings(a, p);
@@ -91,7 +91,7 @@ void compare_inference(const Arch& a, Comparison& c) {
 }
 
 /// Parameters, FLOPs and cache of all modules for further tokens.
-void compare_modules(const Arch& a, Comparison& c) {
+void compare_modules(const Arch& a, SubjectComparison& c) {
   const Count n = a.mtp.modules;
   if (n == 0) return;
   c.count("parameters.mtp", mtp_parameters(a).total, mul(n, textbook::module_parameters(a)));
@@ -106,7 +106,7 @@ void compare_modules(const Arch& a, Comparison& c) {
 }  // namespace
 
 Count check_model(const ModelCard& card, std::vector<Difference>& differences) {
-  Comparison c(card.name, differences);
+  SubjectComparison c(card.name, differences);
   compare_parameters(card.arch, c);
   compare_training(card.arch, c);
   compare_inference(card.arch, c);

@@ -102,8 +102,8 @@ Answers answers(const Request& r, const Wanted& wanted) {
   Answers a;
   const bool training = any(wanted, Subject::training), inference = any(wanted, Subject::inference);
   const bool many = training && inference;
-  const explain::Parts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
-                             inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
+  const explain::SettingParts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
+                                    inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
   const Request trained = for_training(r);
   Request asked = for_inference(has_traffic(r.serving) ? r : of_one_engine(r));
   settle_serving(asked);
@@ -206,8 +206,8 @@ Request request(const Arguments& arguments, Parts parts) {
 
 Output operator_numbers(const std::string& name, const Request& r) {
   std::vector<std::string> notes;
-  const explain::Parts parts{allowed(r, r.parts & ~part::of_inference, true, notes),
-                             allowed(r, r.parts & ~part::of_training, true, notes)};
+  const explain::SettingParts parts{allowed(r, r.parts & ~part::of_inference, true, notes),
+                                    allowed(r, r.parts & ~part::of_training, true, notes)};
   explain::OperatorExplanations found = explain::operator_explanations(explain::Setting(r, parts), name);
   if (found.all.empty())
     throw InputError(fmt::format("{} has no operator {} under this plan; 'llmcalc flops {} --ops' lists what it has",

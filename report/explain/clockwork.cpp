@@ -16,13 +16,13 @@ namespace llmcalc::explain {
 namespace {
 
 /// One operator in one direction, `times` over.
-struct Run {
+struct OperatorRun {
   Op op;
   Count times;
   Direction direction;
 };
 
-bool is_exchange(const Run& r) { return std::holds_alternative<Collective>(r.op.shape); }
+bool is_exchange(const OperatorRun& r) { return std::holds_alternative<Collective>(r.op.shape); }
 
 /// Layers of a segment that run forward again in backward.
 Count layers_again(const Setting& s, const OperatorRow& row) {
@@ -36,8 +36,8 @@ Count layers_again(const Setting& s, const OperatorRow& row) {
   return n;
 }
 
-std::vector<Run> runs(const Setting& s, const Pass& pass) {
-  std::vector<Run> all;
+std::vector<OperatorRun> runs(const Setting& s, const ClockPass& pass) {
+  std::vector<OperatorRun> all;
   for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
     const Count layers = row.segment.repeats;
     all.push_back({row.op, layers + layers_again(s, row), Direction::forward});
@@ -49,7 +49,7 @@ std::vector<Run> runs(const Setting& s, const Pass& pass) {
   return all;
 }
 
-const char* direction(const Run& r) {
+const char* direction(const OperatorRun& r) {
   constexpr const char* names[] = {"forward", "backward", "weight gradient"};
   return names[static_cast<int>(r.direction)];
 }
@@ -77,11 +77,11 @@ bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total()
 
 /// A term per operator with what values(run, cost) says; nothing where that is empty.
 template <typename Values>
-Terms operators(const Setting& s, const Pass& pass, std::vector<Symbol> symbols, const Values& values) {
+Terms operators(const Setting& s, const ClockPass& pass, std::vector<Symbol> symbols, const Values& values) {
   MergedTerms t(std::move(symbols));
   if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  for (const Run& r : runs(s, pass)) {
+  for (const OperatorRun& r : runs(s, pass)) {
     if (is_exchange(r)) continue;
     const Cost c = cost(r.op, p, r.direction);
     const std::vector<std::string> of_term = values(r, c);
@@ -90,11 +90,11 @@ Terms operators(const Setting& s, const Pass& pass, std::vector<Symbol> symbols,
   return t.terms();
 }
 
-Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_bytes = false) {
+Terms operators(const Setting& s, const ClockPass& pass, Limited which, bool all_bytes = false) {
   std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
                               {"F_i", "FLOPs that it executes", ""},
                               {"M_i", "bytes that it moves", ""}};
-  return operators(s, pass, std::move(symbols), [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+  return operators(s, pass, std::move(symbols), [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
     if (is_nothing(c) || !is_limited(s, r.op, c, which)) return {};
     return {digits(c.executed.value), number_text(all_bytes ? c.moved.total() : moved(s, c))};
   });
@@ -106,7 +106,7 @@ bool has_own_rates(const Setting& s, bool bound) {
 }
 
 /// Every operator with the rates that it reaches, and how much of its times counts.
-Terms measured_operators(const Setting& s, const Pass& pass, Limited shown, bool bound) {
+Terms measured_operators(const Setting& s, const ClockPass& pass, Limited shown, bool bound) {
   std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
                               {"F_i", "FLOPs that it executes", ""},
                               {"M_i", "bytes that it moves", ""},
@@ -119,7 +119,7 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown, bool
     symbols.push_back({"w_i", "1 for the longer of its times, of the shorter the share that is added to it", ""});
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates rates = rates_of(s, bound);
-  return operators(s, pass, std::move(symbols), [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+  return operators(s, pass, std::move(symbols), [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
     const OpRates own = bound ? op_rates(r.op, rates) : reached(r.op, c, p, r.direction, rates);
     if (is_nothing(c) && own.launch.value == 0) return {};
     const bool longer = is_compute_limited(c, own) == (shown == Limited::compute);
@@ -130,13 +130,13 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown, bool
 }
 
 /// The step's roofline where formats differ: every operator's FLOPs at the peak of its format.
-Terms operators_at_peaks(const Setting& s, const Pass& pass, bool bound) {
+Terms operators_at_peaks(const Setting& s, const ClockPass& pass, bool bound) {
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
                     {"F_i", "FLOPs that it executes", ""},
                     {"c_i", "FLOP/s of its format", ""},
                     {"M_i", "bytes of weights and cache that it moves", ""}},
-                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                   [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (is_nothing(c)) return {};
                      return {digits(c.executed.value), number_text(format_rate(r.op, rates_of(s, bound)).value),
                              number_text(moved(s, c))};
@@ -150,17 +150,17 @@ Part work_part(const Op& op) {
 }
 
 /// The operators of one kind of work, with FLOPs and bytes; with the rates that each reaches; with its format's peak.
-Terms work_terms(const Setting& s, const Pass& pass, Part part) {
+Terms work_terms(const Setting& s, const ClockPass& pass, Part part) {
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
                     {"F_i", "FLOPs that it executes", ""},
                     {"M_i", "bytes that it moves", ""}},
-                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                   [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (is_nothing(c) || work_part(r.op) != part) return {};
                      return {digits(c.executed.value), number_text(c.moved.total())};
                    });
 }
-Terms measured_work(const Setting& s, const Pass& pass, Part part) {
+Terms measured_work(const Setting& s, const ClockPass& pass, Part part) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates rates = estimated_rates(s.device(), s.plan());
   return operators(s, pass,
@@ -170,20 +170,20 @@ Terms measured_work(const Setting& s, const Pass& pass, Part part) {
                     {"c_i", "FLOP/s that it reaches", ""},
                     {"b_i", "bytes/s that it reaches", ""},
                     {"x_i", "share of the shorter of its times that is added to the longer", ""}},
-                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                   [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (is_nothing(c) || work_part(r.op) != part) return {};
                      const OpRates own = reached(r.op, c, p, r.direction, rates);
                      return {digits(c.executed.value), number_text(c.moved.total()), number_text(own.compute.value),
                              number_text(own.memory.value), number_text(own.exposed)};
                    });
 }
-Terms work_at_peaks(const Setting& s, const Pass& pass, Part part) {
+Terms work_at_peaks(const Setting& s, const ClockPass& pass, Part part) {
   const Rates rates = rates_of(s, !s.estimated());
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
                     {"F_i", "FLOPs that it executes", ""},
                     {"c_i", "FLOP/s of its format", ""}},
-                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                   [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (c.executed == Flops() || work_part(r.op) != part) return {};
                      return {digits(c.executed.value), number_text(format_rate(r.op, rates).value)};
                    });
@@ -197,9 +197,9 @@ Exchange message_of(const Collective& c, CollectiveOp op, const Pricing& p) {
 
 /// Calls f(run, exchange, times) for every exchange of a part, and each direction in which it happens.
 template <typename F>
-void for_each_exchange(const Setting& s, const Pass& pass, Part part, const F& f) {
+void for_each_exchange(const Setting& s, const ClockPass& pass, Part part, const F& f) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  for (const Run& r : runs(s, pass)) {
+  for (const OperatorRun& r : runs(s, pass)) {
     const Collective* c = std::get_if<Collective>(&r.op.shape);
     if (c == nullptr || part_of(c->group) != part) continue;
     const auto happens = [&](CollectiveOp op) { f(r, message_of(*c, op, p), r.times * c->repeats); };
@@ -209,15 +209,17 @@ void for_each_exchange(const Setting& s, const Pass& pass, Part part, const F& f
   }
 }
 
-std::string exchange_name(const Run& r, const Exchange& e) { return fmt::format("{}, {}", direction(r), name(e.op)); }
+std::string exchange_name(const OperatorRun& r, const Exchange& e) {
+  return fmt::format("{}, {}", direction(r), name(e.op));
+}
 
 /// Exchanges of a ring: twice round (all-reduce) or once.
-Terms ring_exchanges(const Setting& s, const Pass& pass) {
+Terms ring_exchanges(const Setting& s, const ClockPass& pass) {
   MergedTerms t({{"n_j", "times that an exchange happens", ""},
                  {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
                  {"M_j", "bytes of its message", ""}});
   if (!s.parts().terms) return t.terms();
-  for_each_exchange(s, pass, Part::tp, [&](const Run& r, const Exchange& e, Count times) {
+  for_each_exchange(s, pass, Part::tp, [&](const OperatorRun& r, const Exchange& e, Count times) {
     t.add(std::string(r.op.name), exchange_name(r, e), times,
           {e.op == CollectiveOp::all_reduce ? "2" : "1", number_text(e.bytes.value)});
   });
@@ -225,14 +227,14 @@ Terms ring_exchanges(const Setting& s, const Pass& pass) {
 }
 
 /// Exchanges over any levels, with the seconds of one.
-Terms timed_exchanges(const Setting& s, const Pass& pass, Part part, bool bound) {
+Terms timed_exchanges(const Setting& s, const ClockPass& pass, Part part, bool bound) {
   MergedTerms t({{"n_j", "times that an exchange happens", ""},
                  {"M_j", "bytes of its message", ""},
                  {"w_j", "latencies that it waits for one after another, s", ""},
                  {"x_j", "seconds per byte, over all levels of the network", ""}});
   if (!s.parts().terms) return t.terms();
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
-  for_each_exchange(s, pass, part, [&](const Run& r, const Exchange& e, Count times) {
+  for_each_exchange(s, pass, part, [&](const OperatorRun& r, const Exchange& e, Count times) {
     const ExchangeTime one = exchange_time(e, s.layout(), s.cluster(), links);
     const double per_byte = e.bytes.value > 0 ? one.transfer.value / static_cast<double>(e.bytes.value) : 0;
     t.add(std::string(r.op.name), exchange_name(r, e), times,
@@ -241,9 +243,9 @@ Terms timed_exchanges(const Setting& s, const Pass& pass, Part part, bool bound)
   return t.terms();
 }
 
-bool has_exchanges(const Setting& s, const Pass& pass, Part part) {
+bool has_exchanges(const Setting& s, const ClockPass& pass, Part part) {
   bool any = false;
-  for_each_exchange(s, pass, part, [&](const Run&, const Exchange&, Count) { any = true; });
+  for_each_exchange(s, pass, part, [&](const OperatorRun&, const Exchange&, Count) { any = true; });
   return any;
 }
 
@@ -256,12 +258,12 @@ double exposed_seconds(const Setting& s, Part part, bool bound) {
 }
 
 /// Adds what is exposed of exchanges that take longer than the work of their layer: there is nothing to hide it beside.
-void add_beyond_work(const Setting& s, const Pass& pass, Part part, bool bound, Formula& f) {
+void add_beyond_work(const Setting& s, const ClockPass& pass, Part part, bool bound, Formula& f) {
   const double hidden = hidden_inside(s.plan());
   if (pass.phase != Phase::training || hidden == 0 || !s.parts().terms) return;
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
   double all = 0;
-  for_each_exchange(s, pass, part, [&](const Run&, const Exchange& e, Count times) {
+  for_each_exchange(s, pass, part, [&](const OperatorRun&, const Exchange& e, Count times) {
     all += static_cast<double>(times) * exchange_time(e, s.layout(), s.cluster(), links).total().value;
   });
   const double more = exposed_seconds(s, part, bound) - (1 - hidden) * all;
@@ -272,7 +274,7 @@ void add_beyond_work(const Setting& s, const Pass& pass, Part part, bool bound, 
       {name, "what exchanges take beyond the work of their layer, which can hide nothing of it, s", number_text(more)});
 }
 
-Formula exchanges(const Setting& s, const Pass& pass, Part part, bool bound) {
+Formula exchanges(const Setting& s, const ClockPass& pass, Part part, bool bound) {
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
   const bool waits = links.start.value > 0 || links.round_inside.value > 0;
   Formula f{product({exposed(s), "sum(n_j*(w_j + x_j*M_j))"}), {}, {}};
@@ -286,17 +288,17 @@ Formula exchanges(const Setting& s, const Pass& pass, Part part, bool bound) {
   return f;
 }
 
-bool step_is_compute_bound(const Setting& s, const Pass& pass) { return step_slowdown(s, pass) == 1; }
+bool step_is_compute_bound(const Setting& s, const ClockPass& pass) { return step_slowdown(s, pass) == 1; }
 
 /// Seconds of all FLOPs of the step's roofline, and the terms of that.
 std::string step_flops_time(const Setting& s, bool bound) {
   return is_mixed(s) ? "sum(n_i*F_i/c_i)" : ratio("sum(n_i*F_i)", compute_rate(s, bound));
 }
-Terms step_terms(const Setting& s, const Pass& pass, bool bound) {
+Terms step_terms(const Setting& s, const ClockPass& pass, bool bound) {
   return is_mixed(s) ? operators_at_peaks(s, pass, bound) : operators(s, pass, Limited::either);
 }
 
-double host_time(const Setting& s, const Pass& pass) {
+double host_time(const Setting& s, const ClockPass& pass) {
   double all = 0;
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates r = rates_of(s, true);
@@ -308,11 +310,11 @@ double host_time(const Setting& s, const Pass& pass) {
 
 }  // namespace
 
-double step_slowdown(const Setting& s, const Pass& pass) {
+double step_slowdown(const Setting& s, const ClockPass& pass) {
   const Rates rates = rates_of(s, !s.estimated());
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   double compute = 0, memory = 0;
-  for (const Run& r : runs(s, pass)) {
+  for (const OperatorRun& r : runs(s, pass)) {
     const Cost c = r.times * cost(r.op, p, r.direction);
     compute += (c.executed / format_rate(r.op, rates)).value;
     memory += (c.moved.weights + c.moved.cache) / rates.memory.value;
@@ -327,13 +329,13 @@ bool is_one_ring(const Setting& s) {
          std::count_if(r.begin(), r.end(), [](const Meeting& m) { return m.parts > 1; }) == 1;
 }
 
-Pass training_pass(const Plan& p) { return {training_step(p), Phase::training}; }
-Pass prefill_pass(const Plan& p) { return {prefill_step(p, p.prompt), Phase::prefill}; }
-Pass decode_pass(const Plan& p, Count context) {
+ClockPass training_pass(const Plan& p) { return {training_step(p), Phase::training}; }
+ClockPass prefill_pass(const Plan& p) { return {prefill_step(p, p.prompt), Phase::prefill}; }
+ClockPass decode_pass(const Plan& p, Count context) {
   if (!p.kv_cache) return {prefill_step(p, context), Phase::prefill};
   return {decode_step(p, context), Phase::decode};
 }
-Pass drafting_pass(const Plan& p, Count context) { return {drafting_step(p, context), Phase::decode}; }
+ClockPass drafting_pass(const Plan& p, Count context) { return {drafting_step(p, context), Phase::decode}; }
 
 std::string compute_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "pi" : "e*pi"; }
 std::string memory_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "beta" : "e_m*beta"; }
@@ -345,7 +347,7 @@ std::string ring_text(const Setting& s, bool bound, const std::string& passes, c
   return passes + "*(T - 1)*(alpha + " + bytes + "/(T*" + (slowed ? "e_l*beta_l" : "beta_l") + "))";
 }
 
-Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
+Formula pass_time(const Setting& s, const ClockPass& pass, bool bound) {
   const bool own = has_own_rates(s, bound);
   const std::string c = own ? "c_i" : compute_rate(s, bound), b = own ? "b_i" : memory_rate(s, bound);
   Formula f;
@@ -374,7 +376,7 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   return f;
 }
 
-Formula compute_time(const Setting& s, const Pass& pass, const std::string& n) {
+Formula compute_time(const Setting& s, const ClockPass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
   if (has_own_rates(s, false))
     return {product({n, "sum(n_i*w_i*F_i/c_i)"}), {}, {measured_operators(s, pass, Limited::compute, false)}};
@@ -382,7 +384,7 @@ Formula compute_time(const Setting& s, const Pass& pass, const std::string& n) {
   if (!op) return {product({n, step_flops_time(s, false)}), {}, {step_terms(s, pass, false)}};
   return {product({n, ratio("sum(n_i*F_i)", compute_rate(s, false))}), {}, {operators(s, pass, Limited::compute)}};
 }
-Formula memory_time(const Setting& s, const Pass& pass, const std::string& n) {
+Formula memory_time(const Setting& s, const ClockPass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
   if (has_own_rates(s, false))
     return {product({n, "sum(n_i*w_i*M_i/b_i)"}), {}, {measured_operators(s, pass, Limited::memory, false)}};
@@ -391,13 +393,13 @@ Formula memory_time(const Setting& s, const Pass& pass, const std::string& n) {
           {},
           {operators(s, pass, op ? Limited::memory : Limited::either)}};
 }
-Formula exchange_time(const Setting& s, const Pass& pass, Part part, const std::string& n) {
+Formula exchange_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n) {
   if (!has_exchanges(s, pass, part)) return {"0"};
   Formula f = exchanges(s, pass, part, false);
   f.expression = product({n, f.expression});
   return f;
 }
-Formula work_time(const Setting& s, const Pass& pass, Part part, const std::string& n) {
+Formula work_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n) {
   if (has_own_rates(s, false))
     return {product({n, "sum(n_i*(max(F_i/c_i, M_i/b_i) + x_i*min(F_i/c_i, M_i/b_i)))"}),
             {},
@@ -414,16 +416,16 @@ Formula work_time(const Setting& s, const Pass& pass, Part part, const std::stri
           {std::move(terms)}};
 }
 
-Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {
+Formula launch_time(const Setting& s, const ClockPass& pass, const std::string& n) {
   if (!has_own_rates(s, false)) return {"0"};
   return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either, false)}};
 }
 
-Formula pass_intensity(const Setting& s, const Pass& pass) {
+Formula pass_intensity(const Setting& s, const ClockPass& pass) {
   return {"sum(n_i*F_i)/sum(n_i*M_i)", {}, {operators(s, pass, Limited::either, true)}};
 }
 
-Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass,
+Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const ClockPass& pass,
                         const Rates& rates) {
   Seconds all;
   const Pricing p = pricing(plan, pass.phase, layout);

@@ -160,15 +160,15 @@ Request request(const Example& e) {
 }
 
 /// An example, worked out when it is first looked at.
-class Case {
+class ExampleCase {
  public:
-  explicit Case(const Example& e) : example_(e) {}
+  explicit ExampleCase(const Example& e) : example_(e) {}
   const Example& example() const { return example_; }
   bool is_plan() const { return !example_.options.empty(); }
   const Setting& setting() const {
     if (!setting_) {
       request_ = std::make_unique<Request>(request(example_));
-      setting_ = std::make_unique<Setting>(*request_, Parts{!request_->engine, true, false});
+      setting_ = std::make_unique<Setting>(*request_, SettingParts{!request_->engine, true, false});
     }
     return *setting_;
   }
@@ -179,13 +179,13 @@ class Case {
   mutable std::unique_ptr<Setting> setting_;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all(examples().begin(), examples().end());
+const std::vector<ExampleCase>& cases() {
+  static const std::vector<ExampleCase> all(examples().begin(), examples().end());
   return all;
 }
 
 /// The formula of an example, for the table of a cheat sheet: symbols without their values.
-Variant variant(const Definition& d, const Case& c, Formula f) {
+Variant variant(const Definition& d, const ExampleCase& c, Formula f) {
   std::vector<Symbol> names = symbols(c.setting(), d.about(), f);
   for (Symbol& s : names) s.value.clear();
   for (Terms& t : f.terms) t.rows.clear();
@@ -195,7 +195,7 @@ Variant variant(const Definition& d, const Case& c, Formula f) {
 /// Each formula once. `first`: stop at the first.
 std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
   std::vector<Variant> all;
-  for (const Case& c : cases()) {
+  for (const ExampleCase& c : cases()) {
     if ((c.is_plan() && !plans) || (first && !all.empty())) continue;
     if (!d.wants.empty() && c.setting().row(d.path) == nullptr) continue;
     Formula f = d.formula(c.setting());

@@ -18,35 +18,34 @@ struct CollectiveFormula {
   CollectiveAlgorithm algorithm;
   const char* expression;
 };
-using Exchange = CollectiveOp;
 using By = CollectiveAlgorithm;
 constexpr const char* share = "(n - 1)*alpha + (n - 1)*M/(n*beta_l)";
 constexpr const char* halving = "h*alpha + (n - 1)*M/(n*beta_l)";
 constexpr CollectiveFormula collective_formulas[] = {
-    {Exchange::broadcast, By::pipelined, "(n - 1)*alpha + M/beta_l"},
-    {Exchange::broadcast, By::tree, "h*(alpha + M/beta_l)"},
-    {Exchange::broadcast, By::scatter_allgather, "(h + n - 1)*alpha + 2*(n - 1)*M/(n*beta_l)"},
-    {Exchange::broadcast, By::naive, "(n - 1)*(alpha + M/beta_l)"},
-    {Exchange::gather, By::tree, halving},
-    {Exchange::gather, By::naive, share},
-    {Exchange::reduce, By::pipelined, "(n - 1)*alpha + M/beta_l"},
-    {Exchange::reduce, By::tree, "h*(alpha + M/beta_l)"},
-    {Exchange::reduce, By::naive, "(n - 1)*(alpha + M/beta_l)"},
-    {Exchange::all_gather, By::ring, share},
-    {Exchange::all_gather, By::recursive, halving},
-    {Exchange::all_gather, By::in_network, "alpha + (n - 1)*M/(n*beta_l)"},
-    {Exchange::all_reduce, By::ring, "2*(n - 1)*(alpha + M/(n*beta_l))"},
-    {Exchange::all_reduce, By::recursive, "2*h*alpha + 2*(n - 1)*M/(n*beta_l)"},
-    {Exchange::all_reduce, By::tree, "2*h*(alpha + M/beta_l)"},
-    {Exchange::all_reduce, By::tree_pipelined, "2*h*alpha + 2*M/beta_l"},
-    {Exchange::all_reduce, By::in_network, "2*alpha + M/beta_l"},
-    {Exchange::all_reduce, By::naive, "2*(n - 1)*(alpha + M/beta_l)"},
-    {Exchange::reduce_scatter, By::ring, share},
-    {Exchange::reduce_scatter, By::recursive, halving},
-    {Exchange::reduce_scatter, By::in_network, "alpha + (n - 1)*M/(n*beta_l)"},
-    {Exchange::all_to_all, By::pairwise, share},
-    {Exchange::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
-    {Exchange::p2p, By::direct, "alpha + M/beta_l"},
+    {CollectiveOp::broadcast, By::pipelined, "(n - 1)*alpha + M/beta_l"},
+    {CollectiveOp::broadcast, By::tree, "h*(alpha + M/beta_l)"},
+    {CollectiveOp::broadcast, By::scatter_allgather, "(h + n - 1)*alpha + 2*(n - 1)*M/(n*beta_l)"},
+    {CollectiveOp::broadcast, By::naive, "(n - 1)*(alpha + M/beta_l)"},
+    {CollectiveOp::gather, By::tree, halving},
+    {CollectiveOp::gather, By::naive, share},
+    {CollectiveOp::reduce, By::pipelined, "(n - 1)*alpha + M/beta_l"},
+    {CollectiveOp::reduce, By::tree, "h*(alpha + M/beta_l)"},
+    {CollectiveOp::reduce, By::naive, "(n - 1)*(alpha + M/beta_l)"},
+    {CollectiveOp::all_gather, By::ring, share},
+    {CollectiveOp::all_gather, By::recursive, halving},
+    {CollectiveOp::all_gather, By::in_network, "alpha + (n - 1)*M/(n*beta_l)"},
+    {CollectiveOp::all_reduce, By::ring, "2*(n - 1)*(alpha + M/(n*beta_l))"},
+    {CollectiveOp::all_reduce, By::recursive, "2*h*alpha + 2*(n - 1)*M/(n*beta_l)"},
+    {CollectiveOp::all_reduce, By::tree, "2*h*(alpha + M/beta_l)"},
+    {CollectiveOp::all_reduce, By::tree_pipelined, "2*h*alpha + 2*M/beta_l"},
+    {CollectiveOp::all_reduce, By::in_network, "2*alpha + M/beta_l"},
+    {CollectiveOp::all_reduce, By::naive, "2*(n - 1)*(alpha + M/beta_l)"},
+    {CollectiveOp::reduce_scatter, By::ring, share},
+    {CollectiveOp::reduce_scatter, By::recursive, halving},
+    {CollectiveOp::reduce_scatter, By::in_network, "alpha + (n - 1)*M/(n*beta_l)"},
+    {CollectiveOp::all_to_all, By::pairwise, share},
+    {CollectiveOp::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
+    {CollectiveOp::p2p, By::direct, "alpha + M/beta_l"},
 };
 /// Over a torus (calc/torus.hpp); of an all-to-all where the longest axis has an even number of ranks.
 struct TorusFormula {
@@ -55,14 +54,14 @@ struct TorusFormula {
 };
 constexpr const char* torus_share = "h_t*alpha + (n - 1)*M/(n*beta_t)";
 constexpr TorusFormula torus_formulas[] = {
-    {Exchange::broadcast, "h_t*alpha + M/beta_t"},
-    {Exchange::gather, torus_share},
-    {Exchange::reduce, "h_t*alpha + M/beta_t"},
-    {Exchange::all_gather, torus_share},
-    {Exchange::all_reduce, "2*h_t*alpha + 2*(n - 1)*M/(n*beta_t)"},
-    {Exchange::reduce_scatter, torus_share},
-    {Exchange::all_to_all, "h_t*alpha + d/4*M/(c*w)"},
-    {Exchange::p2p, "alpha + M/w"},
+    {CollectiveOp::broadcast, "h_t*alpha + M/beta_t"},
+    {CollectiveOp::gather, torus_share},
+    {CollectiveOp::reduce, "h_t*alpha + M/beta_t"},
+    {CollectiveOp::all_gather, torus_share},
+    {CollectiveOp::all_reduce, "2*h_t*alpha + 2*(n - 1)*M/(n*beta_t)"},
+    {CollectiveOp::reduce_scatter, torus_share},
+    {CollectiveOp::all_to_all, "h_t*alpha + d/4*M/(c*w)"},
+    {CollectiveOp::p2p, "alpha + M/w"},
 };
 const std::vector<Symbol>& collective_symbols() {
   static const std::vector<Symbol> all{

@@ -43,7 +43,7 @@ textbook::Sizes<Expr> trained_letters(const Request& r, LetterValues& values) {
 
 }  // namespace
 
-Setting::Setting(const Request& request, const Parts& parts)
+Setting::Setting(const Request& request, const SettingParts& parts)
     : training_(request),
       inference_(request),
       serving_(request),
@@ -84,12 +84,12 @@ bool is_served(S s) { return inference_time(s) && has_traffic(s.request().servin
 bool has_one_pool(S s) { return is_served(s) && !s.request().serving.pools; }
 
 /// A section of the report, and what it needs.
-struct Source {
+struct SectionSource {
   std::string_view key;
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 28> sources{{
+constexpr std::array<SectionSource, 28> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -124,7 +124,7 @@ constexpr std::array<Source, 28> sources{{
 
 void Setting::keep(std::string_view section) const {
   if (!kept_.emplace(section).second) return;
-  for (const Source& source : sources) {
+  for (const SectionSource& source : sources) {
     if (source.key != section || !source.available(*this)) continue;
     const Section made = source.section(*this);  // "memory.process" is a part of "memory"
     for (const Row& r : made.rows)

@@ -23,7 +23,7 @@
 namespace llmcalc::explain {
 
 /// Parts of a report. Each needs a request that check() accepts for it.
-struct Parts {
+struct SettingParts {
   bool training = false, inference = false;
   bool terms = true;  ///< sums are written out; a formula in general does without
 };
@@ -31,7 +31,7 @@ struct Parts {
 class Setting {
  public:
   /// `request`: with its device at the rates that it reaches in what is explained.
-  Setting(const Request& request, const Parts& parts);
+  Setting(const Request& request, const SettingParts& parts);
 
   const Request& request() const { return training_.request(); }
   const TrainingAnswer& training() const { return training_; }
@@ -50,7 +50,7 @@ class Setting {
   const textbook::Sizes<Expr>& trained_sizes() const { return trained_sizes_; }
   /// What a letter of sizes() or rank_sizes() is; nothing if there is no such letter.
   std::optional<Count> letter(std::string_view name) const;
-  const Parts& parts() const { return parts_; }
+  const SettingParts& parts() const { return parts_; }
 
   /// A row of the report, or null. A section is worked out when one of its rows is first asked for.
   const Row* row(std::string_view path) const;
@@ -76,7 +76,7 @@ class Setting {
   TrainingAnswer training_;
   InferenceAnswer inference_;
   ServingAnswer serving_;
-  Parts parts_;
+  SettingParts parts_;
   std::map<std::string, Count, std::less<>> letters_;
   textbook::Sizes<Expr> sizes_, rank_sizes_, trained_sizes_;
   mutable std::set<std::string, std::less<>> kept_;  ///< sections whose rows are in rows_

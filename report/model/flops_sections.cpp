@@ -29,7 +29,7 @@ std::pair<Count, std::string> chosen_n(const Request& r) {
 
 /// FLOPs per token: a whole number where it is one.
 Quantity per_token(Flops f, Count tokens) {
-  const Wide t = static_cast<Wide>(tokens);
+  const Int128 t = static_cast<Int128>(tokens);
   if (f.value % t == 0) return Flops(f.value / t);
   return static_cast<double>(f.value) / real(tokens);
 }
@@ -70,7 +70,7 @@ Section flops_section(const Request& r) {
   s.add("hardware_total", "hardware FLOPs", f.hardware_total, "recomputation counted");
   s.add("executed", "executed FLOPs", f.executed,
         p.attention == AttentionImpl::flash ? "flash kernels" : "naive attention");
-  if (p.optimizer == Optimizer::muon)
+  if (traits(p.optimizer).orthogonalizes)
     s.add("optimizer", "optimizer, once a step", update_flops(r.model.arch, p),
           fmt::format("{} Newton-Schulz iterations, executed", p.newton_schulz_steps));
   s.add("per_token", "model FLOPs per token", per_token(f.model_total, tokens), Unit::flops);
@@ -121,7 +121,7 @@ Section run_flops_section(const Request& r) {
   if (!r.run.tokens) return s;
   const auto [chosen, which] = chosen_n(r);
   const TrainingFlops f = flops_of(r);
-  const Wide tokens = static_cast<Wide>(mul(r.plan.micro_batch, r.plan.seq));
+  const Int128 tokens = static_cast<Int128>(mul(r.plan.micro_batch, r.plan.seq));
   s.add("formulas.6nd_run", "6ND", textbook::six_nd(chosen, *r.run.tokens), fmt::format("N = {}", which));
   s.add("model_run", "model FLOPs", Flops((*r.run.tokens * f.model_total).value / tokens), "per token x tokens");
   return s;

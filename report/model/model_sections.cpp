@@ -159,7 +159,7 @@ json::Value conventions_json(const Request& r) {
                        : "max(FLOPs / peak, bytes / bandwidth) of the step; weights and cache are its bytes"},
       {"limits", "weights, cache, workspace and what the process takes, against --memory-utilization of the device"},
       {"peak", fmt::format("dense {}", p.precision.name())}};
-  if (p.optimizer == Optimizer::muon && r.has(part::training | part::formulas))
+  if (traits(p.optimizer).orthogonalizes && r.has(part::training | part::formulas))
     all["optimizer"] =
         "Muon: momentum of the blocks' matrices, each made orthogonal in bf16 (4 m^2 n + 2 m^3 FLOPs per iteration, "
         "m <= n, an expert's by itself); AdamW for token table, head, positions, norms and biases";
@@ -171,7 +171,7 @@ namespace {
 bool gathers_matrices(const Request& r) {
   const Layout& l = r.layout;
   const bool sharded = l.zero != Zero::none && (ranks(l, Group::shard) > 1 || ranks(l, Group::expert_shard) > 1);
-  return r.plan.optimizer == Optimizer::muon && r.has(part::step) && (sharded || ranks(l, Group::tensor) > 1);
+  return traits(r.plan.optimizer).orthogonalizes && r.has(part::step) && (sharded || ranks(l, Group::tensor) > 1);
 }
 }  // namespace
 

@@ -36,7 +36,7 @@ Step step_of(const Request& r, Phase phase) {
 }
 
 /// One operator's numbers, of one layer on one GPU.
-struct Line {
+struct OperatorLine {
   const Op& op;
   Count parameters;
   Cost forward, backward, again;  ///< again: the forward pass done once more in backward
@@ -61,7 +61,7 @@ class OperatorTable {
 
   void add(const OperatorRow& row) {
     if (row.index == 0) begin(row.segment);
-    const Line l = line(row.op, kept_[row.index], row.again);
+    const OperatorLine l = line(row.op, kept_[row.index], row.again);
     grid_.rows.push_back(text(l));
     grid_.json.push_back(numbers(l, row.segment));
   }
@@ -111,8 +111,8 @@ class OperatorTable {
     return input;
   }
 
-  Line line(const Op& op, Bytes kept, bool again) const {
-    Line l{op, learned(op).total, forward(op, price_), {}, {}, kept, {}};
+  OperatorLine line(const Op& op, Bytes kept, bool again) const {
+    OperatorLine l{op, learned(op).total, forward(op, price_), {}, {}, kept, {}};
     if (training()) l.backward = backward(op, price_);
     if (again) l.again = l.forward;
     if (r_.hardware) l.time = time(op, again);
@@ -146,7 +146,7 @@ class OperatorTable {
     return sum;
   }
 
-  std::vector<std::string> text(const Line& l) const {
+  std::vector<std::string> text(const OperatorLine& l) const {
     std::vector<std::string> row{"  " + std::string(l.op.name), shape_text(l.op.shape)};
     if (training()) {
       row.insert(row.end(), {flops(l.forward), flops(l.backward), bytes(static_cast<double>(l.kept.value))});
@@ -164,7 +164,7 @@ class OperatorTable {
   static std::string flops(const Cost& c) { return c.executed.value == 0 ? "-" : human_text(c.executed, Unit::flops); }
   static std::string bytes(double b) { return b == 0 ? "-" : human_text(b, Unit::bytes); }
 
-  json::Value numbers(const Line& l, const Segment& s) const {
+  json::Value numbers(const OperatorLine& l, const Segment& s) const {
     json::Value v{{"segment", segment_name(s)},
                   {"layers", s.repeats},
                   {"name", std::string(l.op.name)},

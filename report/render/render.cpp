@@ -108,13 +108,13 @@ Report as_printed(const Report& r) {
 
 /// A count past 2^64 in JSON: a binary value, the bytes of the number. No text of JSON has binary values, so that what
 /// a file says cannot be one.
-json::Value wide_json(Wide value) {
-  const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof(Wide)>>(value);
+json::Value wide_json(Int128 value) {
+  const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof(Int128)>>(value);
   return json::Value::binary({bytes.begin(), bytes.end()});
 }
 
-Wide wide_in(const json::Value& value) {
-  Wide number = 0;
+Int128 wide_in(const json::Value& value) {
+  Int128 number = 0;
   const auto& bytes = value.get_binary();
   std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
   return number;
@@ -148,7 +148,7 @@ json::Value value_json(const Quantity& q) {
   if (const bool* b = std::get_if<bool>(&q)) return *b;
   if (const double* d = std::get_if<double>(&q)) return *d;
   if (const std::string* s = std::get_if<std::string>(&q)) return *s;
-  const Wide v = std::get<Flops>(q).value;
+  const Int128 v = std::get<Flops>(q).value;
   return v <= ~std::uint64_t{0} ? json::Value(static_cast<std::uint64_t>(v)) : wide_json(v);
 }
 

@@ -101,7 +101,7 @@ std::string section_text(const Section& s, const Widths& w, const Screen& screen
 // ---- Grids
 
 using Cells = std::vector<std::string>;
-using Sizes = std::vector<std::size_t>;
+using ColumnWidths = std::vector<std::size_t>;
 
 std::size_t longest_word(std::string_view text) {
   std::size_t most = 0;
@@ -110,7 +110,7 @@ std::size_t longest_word(std::string_view text) {
 }
 
 /// Indent, columns and the two spaces between them.
-std::size_t total(const Sizes& w) { return std::accumulate(w.begin(), w.end(), 2 * w.size()); }
+std::size_t total(const ColumnWidths& w) { return std::accumulate(w.begin(), w.end(), 2 * w.size()); }
 
 /// A heading between the rows.
 bool is_heading(const Cells& row) {
@@ -118,8 +118,8 @@ bool is_heading(const Cells& row) {
          std::all_of(row.begin() + 1, row.end(), [](const std::string& cell) { return cell.empty(); });
 }
 
-Sizes widest(const Grid& g, std::size_t (*of_heading)(std::string_view)) {
-  Sizes w(g.rows.empty() ? g.columns.size() : g.rows[0].size());
+ColumnWidths widest(const Grid& g, std::size_t (*of_heading)(std::string_view)) {
+  ColumnWidths w(g.rows.empty() ? g.columns.size() : g.rows[0].size());
   for (std::size_t i = 0; i < g.columns.size(); ++i) w[i] = of_heading(g.columns[i]);
   for (const Cells& row : g.rows)
     for (std::size_t i = 0; i < row.size() && !is_heading(row); ++i) w[i] = std::max(w[i], columns_of(row[i]));
@@ -127,9 +127,9 @@ Sizes widest(const Grid& g, std::size_t (*of_heading)(std::string_view)) {
 }
 
 /// Column widths: those of the cells if they fit; else headings take several lines; else texts do, too.
-Sizes sizes(const Grid& g, std::size_t columns) {
+ColumnWidths sizes(const Grid& g, std::size_t columns) {
   constexpr std::size_t least_words = 16;
-  Sizes w = widest(g, columns_of);
+  ColumnWidths w = widest(g, columns_of);
   if (total(w) > columns) w = widest(g, longest_word);
   while (total(w) > columns) {
     const auto most = std::max_element(w.begin(), w.begin() + static_cast<std::ptrdiff_t>(g.left));
@@ -140,7 +140,7 @@ Sizes sizes(const Grid& g, std::size_t columns) {
 }
 
 /// A name too long for its column stands on a line of its own.
-std::string row_text(Cells row, std::size_t left, const Sizes& w) {
+std::string row_text(Cells row, std::size_t left, const ColumnWidths& w) {
   if (!row.empty() && longest_word(row[0]) > w[0]) {
     const std::string name = "  " + std::exchange(row[0], "") + "\n";
     return name + row_text(row, left, w);
@@ -169,7 +169,7 @@ std::string in_bold(const std::string& lines, const Screen& screen) {
 
 std::string grid_text(const Grid& grid, const Screen& screen) {
   Grid g = grid.shown(screen.exact);
-  Sizes w = sizes(g, screen.columns);
+  ColumnWidths w = sizes(g, screen.columns);
   const auto leave_out = [&](std::size_t column) {
     g.title += fmt::format("{}{} on a wider screen", g.title.empty() ? "" : "; ", g.columns[column]);
     g.drop(column);

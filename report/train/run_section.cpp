@@ -52,7 +52,7 @@ class RunTable {
     s_.add("tokens", "tokens", tokens, Unit::tokens);
     s_.add("words", "words", words_of_tokens(real(tokens)), Unit::none, "1.3 tokens each");
     s_.add("flops", "model FLOPs",
-           Flops((tokens * e_.flops.model_total).value / static_cast<Wide>(r_.plan.micro_batch * r_.plan.seq)),
+           Flops((tokens * e_.flops.model_total).value / static_cast<Int128>(r_.plan.micro_batch * r_.plan.seq)),
            "per token x tokens");
   }
 

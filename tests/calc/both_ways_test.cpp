@@ -77,7 +77,7 @@ TEST_CASE("windows that see both ways count in flash attention, and naive attent
   CHECK(forward(core, {.attention = AttentionImpl::flash}).model == seen);
   CHECK(forward(core, {.attention = AttentionImpl::naive}).executed == all);
   const Plan plan{.seq = 6, .micro_batch = 2, .global_batch = 2, .attention = AttentionImpl::flash};
-  const textbook::Pass pass{.batch = 2, .seq = 6};
+  const textbook::PassShape pass{.batch = 2, .seq = 6};
   CHECK(whole_flops(a, plan, training_step(plan), Phase::training).forward.core ==
         textbook::forward_flops(a, pass).core);
 }

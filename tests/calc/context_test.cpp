@@ -59,8 +59,10 @@ std::vector<Op> working(const OpList& ops) {
     if (!std::holds_alternative<Collective>(op.shape)) r.push_back(op);
   return r;
 }
-Wide model(const Op& op, const Pricing& p) { return forward(op, p).model.value + backward(op, p).model.value; }
-Wide executed(const Op& op, const Pricing& p) { return forward(op, p).executed.value + backward(op, p).executed.value; }
+Int128 model(const Op& op, const Pricing& p) { return forward(op, p).model.value + backward(op, p).model.value; }
+Int128 executed(const Op& op, const Pricing& p) {
+  return forward(op, p).executed.value + backward(op, p).executed.value;
+}
 
 std::vector<Pricing> conventions() {
   std::vector<Pricing> r;
@@ -140,7 +142,7 @@ TEST_CASE("the context ranks' FLOPs add up to the whole in every convention", "[
           for (std::size_t i = 0; i < whole.size(); ++i) {
             CAPTURE(whole[i].name);
             CHECK(whole[i].name == part[i].name);
-            const Wide ranks = static_cast<Wide>(c);
+            const Int128 ranks = static_cast<Int128>(c);
             CHECK((ranks * model(part[i], p) == model(whole[i], p)));
             CHECK((ranks * executed(part[i], p) == executed(whole[i], p)));
           }
@@ -154,7 +156,7 @@ TEST_CASE("a rank of a windowed core does the mean of all, rounded up", "[contra
         const Attention whole = shape_of<Attention>(first_block(windowed(chunked), training), "attn.core"),
                         part =
                             shape_of<Attention>(first_block(windowed(chunked), training, over(8, method)), "attn.core");
-        const Wide all = forward(whole, p).model.value, one = forward(part, p).model.value;
+        const Int128 all = forward(whole, p).model.value, one = forward(part, p).model.value;
         CHECK((8 * one >= all));
         CHECK((8 * one - all < 8));
       }

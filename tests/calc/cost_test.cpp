@@ -323,8 +323,8 @@ TEST_CASE("FLOPs near 2^128 are exact and beyond it an error", "[contract][cost]
               .v_dim = 1 << 11};
   Pricing p = train;
   p.convention = AttentionFlops::causal_exact;
-  const Wide once = forward(a, p).executed.value;
-  CHECK((once == (Wide{1} << 126) + (Wide{1} << 96)));
+  const Int128 once = forward(a, p).executed.value;
+  CHECK((once == (Int128{1} << 126) + (Int128{1} << 96)));
   CHECK((backward(a, p).executed.value == once / 2 * 5));
   a.heads *= 4;
   CHECK_THROWS_AS(forward(a, p), Overflow);

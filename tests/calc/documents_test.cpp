@@ -49,7 +49,7 @@ TEST_CASE("the pairs of a packed sequence are those inside its documents, within
     const Attention s{
         .sequences = 2, .heads = 3, .kv_heads = 3, .queries = 14, .keys = 14, .qk_dim = 5, .v_dim = 4, .reach = reach};
     const Count counted = pairs_counted(document_of, reach);
-    CHECK(core(s, plan(14, documents)) == Flops(static_cast<Wide>(2 * 2 * 3 * (5 + 4) * counted)));
+    CHECK(core(s, plan(14, documents)) == Flops(static_cast<Int128>(2 * 2 * 3 * (5 + 4) * counted)));
   }
 }
 

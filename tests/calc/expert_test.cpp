@@ -65,8 +65,8 @@ std::vector<Op> computing(const OpList& ops) {
     if (!std::holds_alternative<Collective>(op.shape)) r.push_back(op);
   return r;
 }
-Wide both_passes(const Op& op) { return forward(op, {}).model.value + backward(op, {}).model.value; }
-Wide both_executed(const Op& op) { return forward(op, {}).executed.value + backward(op, {}).executed.value; }
+Int128 both_passes(const Op& op) { return forward(op, {}).model.value + backward(op, {}).model.value; }
+Int128 both_executed(const Op& op) { return forward(op, {}).executed.value + backward(op, {}).executed.value; }
 
 Exchanges exchanges(const OpList& ops, bool is_backward) {
   Exchanges all;
@@ -227,8 +227,8 @@ TEST_CASE("all kinds of ranks together do the whole work, and what is done twice
         CAPTURE(whole[i].name);
         CHECK(whole[i].name == part[i].name);
         const Count times = is_on_every_tensor_rank(whole[i], l) ? l.cp : l.tp * l.cp;
-        CHECK((static_cast<Wide>(times) * both_passes(part[i]) == both_passes(whole[i])));
-        CHECK((static_cast<Wide>(times) * both_executed(part[i]) == both_executed(whole[i])));
+        CHECK((static_cast<Int128>(times) * both_passes(part[i]) == both_passes(whole[i])));
+        CHECK((static_cast<Int128>(times) * both_executed(part[i]) == both_executed(whole[i])));
       }
     }
 }

@@ -71,7 +71,7 @@ TEST_CASE("frozen matrices have no gradient of their own, adapters have both", "
   const Plan p = adapted(4);
   const TrainingFlops full = training_flops(a, whole()), lora = training_flops(a, p);
   const Count tokens = p.seq, n = trained_numbers(a, p);
-  const Flops adapters(2 * static_cast<Wide>(tokens) * static_cast<Wide>(n));
+  const Flops adapters(2 * static_cast<Int128>(tokens) * static_cast<Int128>(n));
   CHECK(lora.forward == full.forward + adapters);
   const Work w = whole_flops(a, whole(), training_step(whole()), Phase::training).forward;
   // Full: twice the forward pass. LoRA: gradients of inputs once for every matrix; the cores' four products; twice

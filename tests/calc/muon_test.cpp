@@ -40,12 +40,12 @@ Count numbers(const Model& all) {
 }
 /// Three products per iteration: X X' and B X of 2 m^2 n each, A A of 2 m^3.
 Flops iterated(const Model& all, Count iterations = 5) {
-  Wide sum = 0;
+  Int128 sum = 0;
   for (const auto& [layers, count, m, n] : all) {
-    const auto x = static_cast<Wide>(m), y = static_cast<Wide>(n);
-    sum += static_cast<Wide>(layers * count) * (2 * x * x * y + 2 * x * x * x + 2 * x * x * y);
+    const auto x = static_cast<Int128>(m), y = static_cast<Int128>(n);
+    sum += static_cast<Int128>(layers * count) * (2 * x * x * y + 2 * x * x * x + 2 * x * x * y);
   }
-  return Flops(static_cast<Wide>(iterations) * sum);
+  return Flops(static_cast<Int128>(iterations) * sum);
 }
 
 const Model gpt3_matrices{{96, 4, 12288, 12288}, {96, 2, 12288, 49152}};

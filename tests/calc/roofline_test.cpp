@@ -12,8 +12,8 @@ namespace {
 
 const Pricing train{};
 Cost cost_of(Count flop, double weights, double cache, double activations) {
-  return {.model = Flops(static_cast<Wide>(flop)),
-          .executed = Flops(static_cast<Wide>(flop)),
+  return {.model = Flops(static_cast<Int128>(flop)),
+          .executed = Flops(static_cast<Int128>(flop)),
           .moved = {weights, cache, activations}};
 }
 const Rates rates{.compute = FlopsPerSecond(100), .memory = BytesPerSecond(10)};

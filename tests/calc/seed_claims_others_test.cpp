@@ -141,7 +141,7 @@ TEST_CASE("Wolfe: Gemma-7B has a gated MLP and two norms a layer, or its count i
 TEST_CASE("Wolfe: the head sees the last position alone when generating", "[seed]") {
   const Arch a = wolfe(false);
   CHECK(forward_flops(a, {.batch = 2, .seq = 100, .head = Head::last}).head == Flops(2 * 2 * 768 * 50257));
-  CHECK(forward_flops(a, {.batch = 2, .seq = 100}).head == Flops(Wide{2} * 2 * 100 * 768 * 50257));
+  CHECK(forward_flops(a, {.batch = 2, .seq = 100}).head == Flops(Int128{2} * 2 * 100 * 768 * 50257));
 }
 
 TEST_CASE("Wolfe: a parallel block halves the all-reduces", "[seed]") {

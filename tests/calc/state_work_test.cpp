@@ -48,8 +48,8 @@ TEST_CASE("a state that loses by one key and gains by another is read for each a
   const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
   const Count done = 8 * places * heads * (n + p) + 8 * rows * state;
   const Count reading = 4 * places * heads * p + 2 * rows * state;
-  CHECK(forward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Wide>(done)));
-  CHECK(backward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Wide>(3 * done - reading)));
+  CHECK(forward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Int128>(done)));
+  CHECK(backward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Int128>(3 * done - reading)));
 }
 
 TEST_CASE("chunks of four tokens multiply 4 x 4 scores, the last one those of the two that are left", "[cost][state]") {
@@ -57,10 +57,10 @@ TEST_CASE("chunks of four tokens multiply 4 x 4 scores, the last one those of th
   const Count ssm = 2 * places * groups * n + 2 * places * heads * p + 4 * rows * state;
   const Count delta = 4 * places * heads * (n + p) + 6 * rows * state;
   const Count reading = 2 * places * heads * p + 2 * rows * state;
-  CHECK(forward(shape(StateRule::state_space, 4), train).executed == Flops(static_cast<Wide>(ssm)));
-  CHECK(forward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Wide>(delta)));
-  CHECK(backward(shape(StateRule::state_space, 4), train).executed == Flops(static_cast<Wide>(3 * ssm - reading)));
-  CHECK(backward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Wide>(3 * delta - reading)));
+  CHECK(forward(shape(StateRule::state_space, 4), train).executed == Flops(static_cast<Int128>(ssm)));
+  CHECK(forward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Int128>(delta)));
+  CHECK(backward(shape(StateRule::state_space, 4), train).executed == Flops(static_cast<Int128>(3 * ssm - reading)));
+  CHECK(backward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Int128>(3 * delta - reading)));
 }
 
 TEST_CASE("a chunk longer than the text is the text, and one token's is the recurrent form", "[cost][state]") {
@@ -75,9 +75,9 @@ TEST_CASE("a chunk longer than the text is the text, and one token's is the recu
 TEST_CASE("a convolution under an activation finds its sums again in backward", "[cost][state]") {
   Convolution s{.sequences = sequences, .queries = queries, .channels = 9, .taps = 4};
   const Count once = 2 * rows * 9 * 4;
-  CHECK(forward(s, train).executed == Flops(static_cast<Wide>(once)));
-  CHECK(backward(s, train).executed == Flops(static_cast<Wide>(2 * once)));
+  CHECK(forward(s, train).executed == Flops(static_cast<Int128>(once)));
+  CHECK(backward(s, train).executed == Flops(static_cast<Int128>(2 * once)));
   s.activated = true;
-  CHECK(backward(s, train).executed == Flops(static_cast<Wide>(3 * once)));
-  CHECK(backward(s, train).model == Flops(static_cast<Wide>(2 * once)));
+  CHECK(backward(s, train).executed == Flops(static_cast<Int128>(3 * once)));
+  CHECK(backward(s, train).model == Flops(static_cast<Int128>(2 * once)));
 }

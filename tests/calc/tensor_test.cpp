@@ -47,8 +47,8 @@ Exchanged exchanged(const OpList& ops) {
 }
 
 /// Whole and cut model FLOPs of one operator's name, forward and backward.
-std::map<std::string, Wide> work(const OpList& ops) {
-  std::map<std::string, Wide> m;
+std::map<std::string, Int128> work(const OpList& ops) {
+  std::map<std::string, Int128> m;
   const Pricing p;
   for (const Op& op : ops)
     if (!std::holds_alternative<Collective>(op.shape))
@@ -66,7 +66,7 @@ void adds_up(const Arch& a, const Step& step, Count ranks) {
   REQUIRE(whole.size() == cut.size());
   for (const auto& [name, flops] : whole) {
     CAPTURE(name, ranks);
-    const Wide times = replicated(name) ? 1 : static_cast<Wide>(ranks);
+    const Int128 times = replicated(name) ? 1 : static_cast<Int128>(ranks);
     CHECK((cut.at(name) * times == flops));
   }
 }

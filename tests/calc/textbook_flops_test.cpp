@@ -99,7 +99,7 @@ TEST_CASE("decoding token by token costs as much as a prefill under the exact co
 
 TEST_CASE("only layers with a window profit from it", "[textbook]") {
   Arch a = test::tiny_llama();
-  const Pass pass{.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_exact};
+  const PassShape pass{.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_exact};
   const Flops full = forward_flops(a, pass).core;
   a.local = {{3}, LayerSet::every(0, 1, 1)};
   CHECK(forward_flops(a, pass).core == Flops(2 * 2 * 6 * 5 * (36 + 21)));
@@ -189,7 +189,7 @@ TEST_CASE("a linear layer's backward is twice its forward, once without the inpu
 }
 
 TEST_CASE("scores and MLPs are parts of the forward pass", "[textbook]") {
-  const Pass pass{.batch = 2, .seq = 3};
+  const PassShape pass{.batch = 2, .seq = 3};
   CHECK(scores_flops(test::tiny_llama(), pass) == Flops(2 * 2 * 2 * 6 * 5 * 9));
   CHECK(mlp_flops(test::tiny_llama(), pass) == Flops(2 * 6 * 2 * 3 * 26 * 37));
   Arch receptance = test::tiny_llama();

@@ -70,7 +70,7 @@ TEST_CASE("small decode steps are bound by memory, large prefills by compute", "
   const double bytes = weight_bytes_read(a, 1, 2) + 4096 * 131072.0;
   CHECK(decode_step_seconds(a, 1, 4096, 2, 2, h100) == Approx(bytes / 3.35e12));
   CHECK(decode_step_seconds(a, 1, 4096, 2, 2, h100, 0.001) == Approx(bytes / 3.35e12 + 0.001));
-  const Pass prompt{.batch = 1, .seq = 8192, .pairs = AttentionFlops::causal_exact, .head = Head::last};
+  const PassShape prompt{.batch = 1, .seq = 8192, .pairs = AttentionFlops::causal_exact, .head = Head::last};
   const double flops = static_cast<double>(forward_flops(a, prompt).total().value);
   CHECK(prefill_seconds(a, prompt, 2, h100) == Approx(flops / 989.5e12));
 }

@@ -154,7 +154,7 @@ TEST_CASE("a middle stage sends on and back, an end stage once less", "[textbook
 
 TEST_CASE("a step is its micro-batches, the pipeline's filling, the exposed communication and the optimizer",
           "[textbook]") {
-  const StepParts t{.compute = 2,
+  const StepTerms t{.compute = 2,
                     .communication = 1,
                     .overlap = 0.5,
                     .data_parallel = 4,

@@ -31,12 +31,12 @@ TEST_CASE("bytes add, subtract and multiply in checked integers", "[contract][un
 TEST_CASE("FLOPs are exact past 2^64 and checked at 2^128", "[contract][units]") {
   // 6 x 671026404352 parameters x 10^15 tokens
   Flops f = flops(6, 671026404352, 1000000000000000);
-  CHECK((f.value == Wide{4026158426112} * 1000000000000000U));
+  CHECK((f.value == Int128{4026158426112} * 1000000000000000U));
   CHECK((f.value / 1000000000000000U == 4026158426112U));
   CHECK_THROWS_AS(flops(most, most, most), Overflow);
   CHECK_THROWS_AS(Flops(5) - Flops(6), Overflow);
   CHECK_THROWS_AS(-1 * Flops(6), Overflow);
-  CHECK_THROWS_AS(Flops(~Wide{0}) + Flops(1), Overflow);
+  CHECK_THROWS_AS(Flops(~Int128{0}) + Flops(1), Overflow);
 }
 
 TEST_CASE("units divide into one another", "[contract][units]") {

@@ -63,10 +63,10 @@ TEST_CASE("latent attention's FLOPs are those of the sheet, expanded and absorbe
   const Count t = 6, mlp = 3 * 13 * 17;
   const Count q = 13 * 11 + 11 * 3 * 7, down = 13 * 9, out = 9 * 13;
   Work w = pass(prime_latent(), 2, 3, 0);
-  CHECK(w.linear == Flops(static_cast<Wide>(2 * t * (q + down + 7 * 3 * (5 + 3) + out + mlp))));
+  CHECK(w.linear == Flops(static_cast<Int128>(2 * t * (q + down + 7 * 3 * (5 + 3) + out + mlp))));
   CHECK(w.core == Flops(2 * 3 * 2 * (7 + 3) * 6));
   w = pass(prime_latent(), 2, 1, 4, true);
-  CHECK(w.linear == Flops(static_cast<Wide>(2 * 2 * (q + down + 3 * 5 * 7 + 3 * 7 * 3 + out + mlp))));
+  CHECK(w.linear == Flops(static_cast<Int128>(2 * 2 * (q + down + 3 * 5 * 7 + 3 * 7 * 3 + out + mlp))));
   CHECK(w.core == Flops(2 * 3 * 2 * (7 + 2 + 7) * 5));
 }
 
@@ -170,10 +170,10 @@ TEST_CASE("a run of 10^15 tokens is counted to the last FLOP", "[contract][work]
   p.global_batch = 1;
   const Flops step_flops = training_flops(llama31_70b(), p).model_total;
   // 6 N_mm + 12 L A d_h S a token; N_mm = 70553706496 - 128256 x 8192 - 161 x 8192
-  const Wide per_token = Wide{6} * (70553706496 - 128256 * 8192 - 161 * 8192) + Wide{12} * 80 * 8192 * 8192;
+  const Int128 per_token = Int128{6} * (70553706496 - 128256 * 8192 - 161 * 8192) + Int128{12} * 80 * 8192 * 8192;
   CHECK((step_flops.value == per_token * 8192));
   const Count steps = 1000000000000000 / 8192;
-  CHECK(((steps * step_flops).value == per_token * 8192 * static_cast<Wide>(steps)));
+  CHECK(((steps * step_flops).value == per_token * 8192 * static_cast<Int128>(steps)));
 }
 
 TEST_CASE("sizes beyond 2^63 are an error and never a wrong number", "[contract][work]") {

@@ -284,7 +284,7 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   refused("train llama-3-8b --hardware h100 --optimizer sgd --ns-steps 3",
           "--ns-steps is for muon, whose iterations it counts; add --optimizer muon, or leave it out");
   refused("train llama-3-8b --hardware h100 --optimizer moun",
-          "--optimizer: expected adam, adam8bit, sgd, momentum, adafactor, lion or muon, got \"moun\"");
+          "--optimizer: expected adam, momentum, sgd, lion, adafactor, muon or adam8bit, got \"moun\"");
   refused("train llama-3-8b --hardware h100 --optimizer muon --offload optimizer",
           "--offload optimizer updates on the host, and muon's products need the device; leave it out");
   refused("train gpt2 --hardware h100 --lora 16:gate",

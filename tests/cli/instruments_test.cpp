@@ -153,7 +153,7 @@ TEST_CASE("a missing measurement is a note and not a section", "[contract][instr
 }
 
 TEST_CASE("the code that computed attention is shown by part if there is a choice", "[contract][instruments]") {
-  validate::Verdict v;
+  validate::CaseVerdict v;
   Report r;
   add_attention_cores(r, v);
   CHECK(r.sections.empty());

@@ -11,24 +11,24 @@
 #include "validate/suite.hpp"
 
 using namespace llmcalc;
+using validate::CaseVerdict;
 using validate::Ledger;
-using validate::Verdict;
 
 namespace {
 
-validate::Case plain() { return validate::make_case(validate::Choice(validate::factors().size(), 0)); }
+validate::Case plain() { return validate::make_case(validate::LevelChoice(validate::factors().size(), 0)); }
 
 Ledger ledger(const validate::Case& c) { return validate::predicted_training(c.arch, c.plan); }
 
 /// As if `measured` had been measured where this was predicted.
-Verdict judged(const Ledger& predicted, const Ledger& measured, const std::string& name = "tiny-llama") {
-  Verdict v{.name = name, .rows = {}, .beside = {}, .order = "", .operators = 0};
+CaseVerdict judged(const Ledger& predicted, const Ledger& measured, const std::string& name = "tiny-llama") {
+  CaseVerdict v{.name = name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   compare(v, "training", predicted, measured, validate::training_names);
   return v;
 }
 
 /// Some FLOPs are missing.
-Verdict wrong_flops(const std::string& name = "tiny-llama") {
+CaseVerdict wrong_flops(const std::string& name = "tiny-llama") {
   Ledger m = ledger(plain());
   m.forward["mlp.up"] -= 1000;
   return judged(ledger(plain()), m, name);
@@ -78,7 +78,7 @@ TEST_CASE("operators out of order make the exit code 1 even if every number matc
 }
 
 TEST_CASE("differences are shown in the tables of one model and of a suite", "[verdict]") {
-  const Verdict v = wrong_flops();
+  const CaseVerdict v = wrong_flops();
   Report one, suite;
   add_table(one, v, "training");
   add_suite(suite, {judged(ledger(plain()), ledger(plain()), "another"), v});

@@ -10,7 +10,7 @@
 
 namespace llmcalc::test {
 
-inline std::string digits(Wide n) {
+inline std::string digits(Int128 n) {
   std::string s;
   do s.insert(s.begin(), static_cast<char>('0' + static_cast<int>(n % 10)));
   while ((n /= 10) != 0);

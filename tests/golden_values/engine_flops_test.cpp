@@ -130,8 +130,8 @@ TEST_CASE("the engine counts the golden training FLOPs and the flash backward ma
           const Flops core = forward_of(a, training_step(p), p.attention_flops, is_core);
           const bool latent = a.attention == AttentionKind::latent;
           const Count qk = latent ? a.latent.nope_dim + a.latent.rope_dim : 1, v = latent ? a.latent.v_dim : 1;
-          REQUIRE(core.value % static_cast<Wide>(qk + v) == 0);
-          const Flops again = in.flag("flash") ? qk * Flops(core.value / static_cast<Wide>(qk + v)) : Flops();
+          REQUIRE(core.value % static_cast<Int128>(qk + v) == 0);
+          const Flops again = in.flag("flash") ? qk * Flops(core.value / static_cast<Int128>(qk + v)) : Flops();
           CHECK(digits(f.hardware_total + again) == value);
           // What the kernels do is the golden count where both count the same pairs.
           const AttentionFlops done = in.flag("flash") ? AttentionFlops::causal_exact : AttentionFlops::full;
@@ -149,7 +149,7 @@ TEST_CASE("the engine counts the golden training FLOPs per token", "[golden]") {
           p.global_batch = 1;
           p.attention_flops = convention(in, "attention");
           const Flops f = training_flops(model(in), p).model_total;
-          const auto tokens = static_cast<Wide>(p.seq);
+          const auto tokens = static_cast<Int128>(p.seq);
           REQUIRE(f.value % tokens == 0);
           CHECK(digits(f.value / tokens) == value);
         }) == 3);

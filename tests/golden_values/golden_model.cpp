@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, tb::Head> head_names[] = {
 constexpr std::pair<std::string_view, Recompute> recompute_names[] = {
     {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
 
-tb::Pass pass(const Object& in) {
+tb::PassShape pass(const Object& in) {
   return {.batch = in.count_or("batch", 1),
           .seq = in.count("seq"),
           .past = in.count_or("past", 0),
@@ -108,13 +108,13 @@ Number attention_pairs(const Object& in) {
 }
 Number flops_forward(const Object& in) { return whole(tb::forward_flops(windowed_model(in), pass(in)).total()); }
 Number flops_op(const Object& in) {
-  using Part = Flops (*)(const Arch&, const tb::Pass&);
+  using Part = Flops (*)(const Arch&, const tb::PassShape&);
   const Part part = choice<Part>(in, "op", {{"qk", &tb::scores_flops}, {"mlp", &tb::mlp_flops}});
   return whole(part(windowed_model(in), pass(in)));
 }
 Number flops_train(const Object& in) {
   const Arch a = windowed_model(in);
-  const tb::Pass p = pass(in);
+  const tb::PassShape p = pass(in);
   const Flops scores_again = in.flag("flash") ? tb::scores_flops(a, p) : Flops();
   return whole(tb::train_flops(tb::forward_flops(a, p), choice(in, "recompute", recompute_names), scores_again));
 }

@@ -70,7 +70,7 @@ Number decode_step_time(const Object& in) {
                                  in.count("kv_bytes"), machine(in), real(in, "comm_seconds"));
 }
 Number prefill_time(const Object& in) {
-  const tb::Pass pass{
+  const tb::PassShape pass{
       .batch = in.count("batch"),
       .seq = in.count("seq"),
       .pairs = choice<AttentionFlops>(in, "attention",

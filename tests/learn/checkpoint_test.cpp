@@ -109,7 +109,7 @@ TEST_CASE("a run that is saved and goes on is, bit for bit, the run that never s
         r->steps(2);
       }
       first.save(half);
-      second.learner.resume(Checkpoint(half));
+      second.learner.resume(TrainingCheckpoint(half));
       CHECK(second.learner.progress() == first.learner.progress());
       for (Run* r : {&straight, &second}) {
         r->steps(4);
@@ -131,7 +131,7 @@ TEST_CASE("a checkpoint gives back the model, and generates with its best weight
   const WeightBytes best = weight_bytes(r.t);
   r.steps(2);
   r.save(folder.file("x"));
-  const Checkpoint c(folder.file("x"));
+  const TrainingCheckpoint c(folder.file("x"));
   CHECK(c.card().model.arch == r.card.arch);
   CHECK(c.card().progress == r.learner.progress());
   CHECK(c.card().progress.updates == 5);
@@ -176,21 +176,21 @@ TEST_CASE("every damaged byte is found, and so is every missing end", "[checkpoi
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x11);
     write(path, bad);
-    const std::string s = sentence([&] { const Checkpoint c(path); });
+    const std::string s = sentence([&] { const TrainingCheckpoint c(path); });
     if (s.find(path) == std::string::npos) ++silent, UNSCOPED_INFO("byte " << i << ": " << s);
   }
   CHECK(silent == 0);
   for (std::size_t n = 0; n < good.size(); n += 1009) {
     write(path, good.substr(0, n));
     INFO(n << " bytes");
-    CHECK(sentence([&] { const Checkpoint c(path); }).find(path) != std::string::npos);
+    CHECK(sentence([&] { const TrainingCheckpoint c(path); }).find(path) != std::string::npos);
   }
 }
 
 TEST_CASE("a file of another program or model is refused with the wrong field", "[checkpoint]") {
   const Folder folder;
   const std::string path = folder.file("x");
-  const auto refused = [&] { return sentence([&] { const Checkpoint c(path); }); };
+  const auto refused = [&] { return sentence([&] { const TrainingCheckpoint c(path); }); };
   const std::vector<float> numbers(6);
   const std::vector<StoredTensor> foreign{{"w", "F32", {2, 3}, std::as_bytes(std::span(numbers))}};
   write_safetensors(path, foreign, {{"format", "pt"}});
@@ -199,7 +199,7 @@ TEST_CASE("a file of another program or model is refused with the wrong field", 
                          "that 'llmcalc learn' wrote, or the folder of a downloaded model");
   write(path, "some text");
   CHECK(refused().find("'" + path + "'") == 0);
-  CHECK(sentence([&] { const Checkpoint c(folder.file("nowhere")); }).find("nowhere") != std::string::npos);
+  CHECK(sentence([&] { const TrainingCheckpoint c(folder.file("nowhere")); }).find("nowhere") != std::string::npos);
 
   Run r(Number::f32);
   r.save(path);
@@ -212,7 +212,7 @@ TEST_CASE("a file of another program or model is refused with the wrong field", 
   Metadata metadata = file.metadata();
   const auto with = [&](const std::vector<StoredTensor>& tensors, const Metadata& texts) {
     write_safetensors(folder.file("y"), tensors, texts);
-    return sentence([&] { const Checkpoint c(folder.file("y")); });
+    return sentence([&] { const TrainingCheckpoint c(folder.file("y")); });
   };
   auto changed = all;
   changed[0].shape = {128, 24};
@@ -263,7 +263,7 @@ TEST_CASE("a disk that is full leaves the last good checkpoint", "[checkpoint]")
   CHECK((content(path) == before));
   CHECK_FALSE(fs::exists(path + ".tmp"));
   r.save(path);
-  CHECK(Checkpoint(path).card().progress.updates == 2);
+  CHECK(TrainingCheckpoint(path).card().progress.updates == 2);
 }
 
 TEST_CASE("a step that is stopped leaves everything as it was", "[checkpoint]") {

@@ -22,9 +22,9 @@ std::vector<float> logits_of(std::initializer_list<double> probabilities) {
   return logits;
 }
 
-std::vector<std::int32_t> tokens(const std::vector<Candidate>& set) {
+std::vector<std::int32_t> tokens(const std::vector<TokenCandidate>& set) {
   std::vector<std::int32_t> all;
-  for (const Candidate& c : set) all.push_back(c.token);
+  for (const TokenCandidate& c : set) all.push_back(c.token);
   return all;
 }
 

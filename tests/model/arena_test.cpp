@@ -15,7 +15,7 @@ using test::Variant;
 namespace {
 
 /// Memory that keeps books of its own.
-class Watched : public model::Memory {
+class Watched : public model::ArenaMemory {
  public:
   void* allocate(Bytes bytes) override {
     held += bytes.value;

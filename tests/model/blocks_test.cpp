@@ -180,7 +180,7 @@ namespace {
 
 /// A format's parts: the greatest code (of one sign where they have both), the greatest code of a scale (0: there is
 /// none), and half of the widest gap between codes.
-struct Parts {
+struct RunParts {
   const char* format;
   std::size_t size;
   double code, scale, half_gap;
@@ -193,7 +193,7 @@ struct Need {
 };
 
 /// The steps that reach all numbers, where both scales of a block are rounded up.
-std::vector<Need> needs(const Parts& p, const std::vector<float>& x) {
+std::vector<Need> needs(const RunParts& p, const std::vector<float>& x) {
   std::vector<Need> all((x.size() + p.size - 1) / p.size);
   double lowest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) lowest = std::max(lowest, -static_cast<double>(x[i]));
@@ -209,10 +209,10 @@ std::vector<Need> needs(const Parts& p, const std::vector<float>& x) {
 }  // namespace
 
 TEST_CASE("every number becomes one within half a step of it", "[blocks]") {
-  for (const Parts& p :
-       {Parts{"q2_k", 16, 3, 15, 0.5, true}, Parts{"q3_k", 16, 3, 31, 0.5, false}, Parts{"q4_k", 32, 15, 63, 0.5, true},
-        Parts{"q5_k", 32, 31, 63, 0.5, true}, Parts{"q6_k", 16, 31, 127, 0.5, false},
-        Parts{"iq4_nl", 32, 113, 0, 12, false}, Parts{"iq4_xs", 32, 113, 31, 12, false}}) {
+  for (const RunParts& p : {RunParts{"q2_k", 16, 3, 15, 0.5, true}, RunParts{"q3_k", 16, 3, 31, 0.5, false},
+                            RunParts{"q4_k", 32, 15, 63, 0.5, true}, RunParts{"q5_k", 32, 31, 63, 0.5, true},
+                            RunParts{"q6_k", 16, 31, 127, 0.5, false}, RunParts{"iq4_nl", 32, 113, 0, 12, false},
+                            RunParts{"iq4_xs", 32, 113, 31, 12, false}}) {
     const DType t = *dtype(p.format);
     const auto n = static_cast<std::size_t>(t.format().group);
     for (const std::size_t some : {n, n - 19, std::size_t{1}}) {

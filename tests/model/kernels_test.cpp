@@ -251,9 +251,9 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
       k.zero(p(v), n * k.wide());
       const ParameterUpdate adam{
           .n = n, .gradient = p(g), .weight = p(w), .master = p(master), .first = p(m), .second = p(v)};
-      k.adamw({&adam, 1}, {.decay = 0.1, .step = 3});
+      k.update({&adam, 1}, {.decay = 0.1, .step = 3});
       const ParameterUpdate momentum{.n = n, .gradient = p(g), .weight = p(w2), .first = p(velocity)};
-      k.sgd({&momentum, 1}, {.decay = 0.1});
+      k.update({&momentum, 1}, {.optimizer = Optimizer::momentum, .rate = 1e-2, .decay = 0.1});
     });
     lab.check("AdamW, weight", w);
     lab.check("AdamW, master", master);
@@ -282,7 +282,7 @@ TEST_CASE("parameters of every length are updated at once, each with its own dec
         parameters.push_back({a.n, p(a.g), p(a.w), p(a.master), p(a.m), p(a.v), a.n % 2 == 0});
       }
       squares.push_back(test::left_by(k, lengths.size(), [&](double* at) { k.square_sums(parameters, at); }));
-      k.adamw(parameters, {.decay = 0.1, .step = 3});
+      k.update(parameters, {.decay = 0.1, .step = 3});
     });
     for (std::size_t i = 0; i < all.size(); ++i) {
       INFO("parameter " << i);

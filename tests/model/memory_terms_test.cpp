@@ -22,13 +22,13 @@ MemoryPoints points() {
 }
 
 Count of(const model::DeviceMemory& m, const std::string& name) {
-  for (const model::MemoryTerm& t : m.terms)
+  for (const model::UsedMemory& t : m.terms)
     if (t.name == name) return t.bytes.value;
   return -1;
 }
 Count sum(const model::DeviceMemory& m) {
   Count all = 0;
-  for (const model::MemoryTerm& t : m.terms) all += t.bytes.value;
+  for (const model::UsedMemory& t : m.terms) all += t.bytes.value;
   return all;
 }
 

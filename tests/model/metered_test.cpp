@@ -176,7 +176,7 @@ TEST_CASE("float32's products are not expected in the tensor cores", "[metered]"
 TEST_CASE("a verdict names the code that computed attention, by part", "[metered]") {
   const Case c = tiny_case();
   const Where where{.make = [](model::Number n) { return test::make_emulated(n, false); }};
-  const Verdict v = validated(c, {}, where);
+  const CaseVerdict v = validated(c, {}, where);
   REQUIRE(v.cores.size() == 2);
   CHECK(v.cores[0].part == "training");
   CHECK(v.cores[1].part == "inference");

@@ -49,8 +49,8 @@ struct Adam {
   std::unique_ptr<Backend> cpu;
   Count n;
   Row w, g, m, v;
-  AdamW o;
-  Adam(Number number, const Numbers& start, const AdamW& settings)
+  OptimizerStep o;
+  Adam(Number number, const Numbers& start, const OptimizerStep& settings)
       : cpu(make_cpu(number)),
         n(static_cast<Count>(start.size())),
         w(*cpu, start, false),
@@ -64,15 +64,15 @@ struct Adam {
     g.set(gradient);
     ++o.step;
     const ParameterUpdate p{n, g.data(), w.data(), master, m.data(), v.data()};
-    cpu->adamw({&p, 1}, o);
+    cpu->update({&p, 1}, o);
     return w.get();
   }
 };
 
 /// A model, its matrices and its vectors apart.
-struct Parts {
+struct RunParts {
   Numbers matrices, vectors;
-  explicit Parts(Transformer& t) {
+  explicit RunParts(Transformer& t) {
     for (const Parameter& p : t.weights().all()) {
       const Numbers w = t.weights().get(p.value, p.elements(), false);
       Numbers& to =
@@ -94,7 +94,7 @@ double gradient_norm(Transformer& t) { return test::norm(test::gradients(t)); }
 
 TEST_CASE("the first step of AdamW moves every weight by the rate, whatever its gradient's size", "[optimizer]") {
   // m = (1 - b1) g and v = (1 - b2) g^2; corrected: g and g^2; the step is rate g / (|g| + epsilon).
-  const AdamW o{.rate = 0.5, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
+  const OptimizerStep o{.rate = 0.5, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
   Adam a(Number::f64, {1, 1, 1, 1}, o);
   const Numbers after = a.step({1000, -1e-3, 0, 1e-8});
   CHECK(difference(after, Numbers{1 - 0.5 / (1 + 1e-11), 1 + 0.5 / (1 + 1e-5), 1, 0.75}) < 1e-14);
@@ -130,7 +130,7 @@ TEST_CASE("AdamW shrinks a weight by rate x decay before it steps, apart from it
 }
 
 TEST_CASE("float32 follows double through ten steps of AdamW", "[optimizer]") {
-  const AdamW o{.rate = 0.01, .decay = 0.1};
+  const OptimizerStep o{.rate = 0.01, .decay = 0.1};
   Adam a(Number::f32, {1, -0.5, 3}, o), b(Number::f64, {1, -0.5, 3}, o);
   for (int i = 0; i < 10; ++i) {
     const Numbers g{std::sin(i), 1e-3 * std::cos(i), 100.0 * i};
@@ -140,7 +140,7 @@ TEST_CASE("float32 follows double through ten steps of AdamW", "[optimizer]") {
 
 TEST_CASE("steps below the resolution of bf16 add up in the master weights and are lost without", "[optimizer]") {
   // bf16 has 8 bits: below 1 its neighbours are 2^-8 apart. 40 steps of 2^-12 are 2.5 of those.
-  const AdamW o{.rate = 0x1p-12, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 0};
+  const OptimizerStep o{.rate = 0x1p-12, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 0};
   Adam with(Number::bf16, {1, -1}, o), without(Number::bf16, {1, -1}, o);
   const Row master(*with.cpu, {1, -1}, true);
   for (int i = 0; i < 40; ++i) {
@@ -187,10 +187,10 @@ TEST_CASE("decay works on matrices and leaves norms and biases alone", "[optimiz
       v.plan.optimizer = optimizer;
       Run r(v, Number::f64);
       r.make_trainable();
-      const Parts before(r.t);
+      const RunParts before(r.t);
       r.t.weights().zero_gradients();
       r.t.update({.rate = 0.5, .decay = 0.25});
-      const Parts after(r.t);
+      const RunParts after(r.t);
       Numbers shrunk = before.matrices;
       for (double& x : shrunk) x *= 1 - 0.5 * 0.25;
       CHECK(difference(after.matrices, shrunk) < 1e-15);
@@ -203,17 +203,17 @@ TEST_CASE("gradient descent with momentum and without against arithmetic by hand
   const auto cpu = make_cpu(Number::f64);
   const Row w(*cpu, {10, 10}, false), velocity(*cpu, {0, 0}, true);
   Row g(*cpu, {2, -4}, true);
-  const Momentum o{.rate = 0.5, .momentum = 0.75, .decay = 0.25};
+  const OptimizerStep o{.optimizer = Optimizer::momentum, .rate = 0.5, .decay = 0.25, .momentum = 0.75};
   ParameterUpdate p{.n = 2, .gradient = g.data(), .weight = w.data(), .first = velocity.data()};
   // w (1 - 0.125) - 0.5 velocity; velocity: (2, -4), then 0.75 (2, -4) + (1, 1) = (2.5, -2).
-  cpu->sgd({&p, 1}, o);
+  cpu->update({&p, 1}, o);
   CHECK(w.get() == Numbers{7.75, 10.75});
   g.set({1, 1});
-  cpu->sgd({&p, 1}, o);
+  cpu->update({&p, 1}, o);
   CHECK(velocity.get() == Numbers{2.5, -2});
   CHECK(w.get() == Numbers{5.53125, 10.40625});
   p.first = nullptr;
-  cpu->sgd({&p, 1}, o);  // no velocity: w (1 - 0.125) - 0.5 (1, 1)
+  cpu->update({&p, 1}, o);  // no velocity: w (1 - 0.125) - 0.5 (1, 1)
   CHECK(w.get() == Numbers{4.33984375, 8.60546875});
 }
 
@@ -222,7 +222,8 @@ TEST_CASE("gradient descent in bf16 adds up in the master weights", "[optimizer]
     const auto cpu = make_cpu(Number::bf16);
     const Row w(*cpu, {1}, false), master(*cpu, {1}, true), velocity(*cpu, {0}, true), g(*cpu, {1}, true);
     const ParameterUpdate p{1, g.data(), w.data(), master.data(), moving ? velocity.data() : nullptr};
-    for (int i = 0; i < 64; ++i) cpu->sgd({&p, 1}, {.rate = 0x1p-12, .momentum = 0, .decay = 0});
+    for (int i = 0; i < 64; ++i)
+      cpu->update({&p, 1}, {.optimizer = Optimizer::momentum, .rate = 0x1p-12, .momentum = 0});
     CHECK(master.get() == Numbers{1 - 0x1p-6});
     CHECK(w.get() == Numbers{1 - 0x1p-6});
   }

@@ -66,9 +66,9 @@ TEST_CASE("optimizers take arrays that begin anywhere", "[kernels]") {
       squares.push_back(left[1]);
       const ParameterUpdate whole{
           .n = n, .gradient = at(g), .weight = at(w), .master = at(master), .first = at(m), .second = at(v)};
-      k.adamw({&whole, 1}, {.decay = 0.1, .step = 3});
+      k.update({&whole, 1}, {.decay = 0.1, .step = 3});
       const ParameterUpdate bare{.n = n, .gradient = at(g), .weight = at(plain)};
-      k.sgd({&bare, 1}, {.decay = 0.1});
+      k.update({&bare, 1}, {.optimizer = Optimizer::momentum, .rate = 1e-2, .decay = 0.1});
     });
     CHECK(squares[0] == Approx(squares[1]).epsilon(1e-6));
     lab.check("weight", w);

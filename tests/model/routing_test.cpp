@@ -50,7 +50,7 @@ void check_routing(Backend& b, Count tokens, Count experts, Count top_k, bool ta
   const Array x(b, logits), gates(b, tokens * experts), kept(b, 2 * tokens * experts, true);
   b.route(s, x.data(), gates.data(), taping ? kept.data() : nullptr);
   const std::vector<double> chosen = gates.read();
-  const Routing r = routing(tokens, experts, chosen.data());
+  const TokenRouting r = routing(tokens, experts, chosen.data());
   REQUIRE(r.top_k == top_k);
 
   const Count rows = tokens * top_k;

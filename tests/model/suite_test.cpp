@@ -22,10 +22,10 @@ using namespace llmcalc;
 using namespace llmcalc::validate;
 
 TEST_CASE("every two choices that can go together appear together", "[suite][every]") {
-  const std::vector<validate::Choice> rows = covering_array();
+  const std::vector<validate::LevelChoice> rows = covering_array();
   const std::vector<Factor>& f = factors();
   std::set<std::array<std::size_t, 4>> seen;
-  for (const validate::Choice& row : rows) {
+  for (const validate::LevelChoice& row : rows) {
     CHECK(row == possible(row));
     for (std::size_t a = 0; a < f.size(); ++a)
       for (std::size_t b = a + 1; b < f.size(); ++b) seen.insert({a, row[a], b, row[b]});
@@ -33,7 +33,7 @@ TEST_CASE("every two choices that can go together appear together", "[suite][eve
   // Every level of every factor beside every other, on random rows made possible.
   std::size_t state = 1;
   for (int i = 0; i < 20000; ++i) {
-    validate::Choice row(f.size());
+    validate::LevelChoice row(f.size());
     for (std::size_t a = 0; a < f.size(); ++a) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
       row[a] = (state >> 33U) % f[a].levels.size();
@@ -140,7 +140,7 @@ void repeat_alike(Arch& a) {
 
 /// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
 Case any_case(Dice& dice) {
-  validate::Choice row;
+  validate::LevelChoice row;
   for (const Factor& f : factors())
     row.push_back(static_cast<std::size_t>(dice.of(0, static_cast<Count>(f.levels.size()) - 1)));
   Case c = make_case(possible(row));
@@ -193,7 +193,7 @@ TEST_CASE("models of any size are as predicted", "[suite][contract]") {
   for (int i = 0; i < 400; ++i) {
     const Case c = any_case(dice);
     const Arch& a = c.arch;
-    const Verdict v = validated(c, {.training = true, .inference = true}, {});
+    const CaseVerdict v = validated(c, {.training = true, .inference = true}, {});
     INFO(v.name << fmt::format(
                        ": {} layers, {} wide, {} tokens, heads {} wide, MLP {}, latent {} {} {} of {}, prompt {}+{}",
                        a.layers, a.hidden, a.vocabulary, a.head_dim, a.mlp_width, a.latent.nope_dim, a.latent.rope_dim,
@@ -263,7 +263,7 @@ TEST_CASE("a model file of any size can be cut over any ranks, and its parameter
 
 TEST_CASE("the small suite is as predicted, to the last byte and FLOP, and counted one by one", "[suite][contract]") {
   for (const Case& c : small_suite()) {
-    const Verdict v = validated(c, {.training = true, .inference = true, .counted = true}, {});
+    const CaseVerdict v = validated(c, {.training = true, .inference = true, .counted = true}, {});
     INFO(v.name << " " << v.order);
     CHECK(v.differing() == 0);
     CHECK(v.rows.size() > 50);

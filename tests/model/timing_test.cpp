@@ -24,7 +24,7 @@ const Timing& row(const std::vector<Timing>& all, const std::string& what, const
 
 TEST_CASE("a step of many micro-batches is predicted and timed with all of them", "[timing]") {
   const Device device = load_hardware("h100").cluster.device;
-  const Case one = make_case(validate::Choice(factors().size(), 0));
+  const Case one = make_case(validate::LevelChoice(factors().size(), 0));
   Case many = one;
   many.plan.global_batch = 32 * one.plan.micro_batch;
   const std::vector<Timing> of_one = timed_training(one, device, 5, {}), of_many = timed_training(many, device, 5, {});

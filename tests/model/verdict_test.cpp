@@ -12,7 +12,7 @@ using namespace llmcalc::validate;
 namespace {
 
 /// Multi-head, LayerNorm, plain MLP, nothing recomputed, 3 layers 16 wide, 14 tokens.
-Case plain() { return make_case(validate::Choice(factors().size(), 0)); }
+Case plain() { return make_case(validate::LevelChoice(factors().size(), 0)); }
 
 Ledger predicted(const Case& c) { return predicted_training(c.arch, c.plan); }
 
@@ -23,13 +23,13 @@ Ledger measured(const Case& c) {
   return measured_training(t, 1);
 }
 
-Verdict judged(const Ledger& predicted, const Ledger& measured) {
-  Verdict v{.name = "plain", .rows = {}, .beside = {}, .order = "", .operators = 0};
+CaseVerdict judged(const Ledger& predicted, const Ledger& measured) {
+  CaseVerdict v{.name = "plain", .rows = {}, .beside = {}, .order = "", .operators = 0};
   compare(v, "training", predicted, measured, training_names);
   return v;
 }
 
-const Comparison& row(const Verdict& v, const std::string& quantity, const std::string& op = "") {
+const Comparison& row(const CaseVerdict& v, const std::string& quantity, const std::string& op = "") {
   for (const Comparison& c : v.rows)
     if (c.quantity == quantity && c.op == op) return c;
   FAIL("there is no row of " << quantity << ", " << op);
@@ -37,7 +37,7 @@ const Comparison& row(const Verdict& v, const std::string& quantity, const std::
 }
 
 /// Measured less predicted; equal() says the same.
-Count off(const Verdict& v, const std::string& quantity, const std::string& op = "") {
+Count off(const CaseVerdict& v, const std::string& quantity, const std::string& op = "") {
   const Comparison& c = row(v, quantity, op);
   CHECK(c.equal() == (c.measured == c.predicted));
   return c.measured - c.predicted;
@@ -46,7 +46,7 @@ Count off(const Verdict& v, const std::string& quantity, const std::string& op =
 }  // namespace
 
 TEST_CASE("what is right differs nowhere", "[verdict]") {
-  const Verdict v = judged(predicted(plain()), measured(plain()));
+  const CaseVerdict v = judged(predicted(plain()), measured(plain()));
   CHECK(v.differing() == 0);
   CHECK(v.order.empty());
   CHECK(v.operators == static_cast<Count>(measured(plain()).order.size()));
@@ -56,7 +56,7 @@ TEST_CASE("a prediction for a wider MLP differs in count, bytes, FLOPs and shape
           "[verdict]") {
   Case wider = plain();
   wider.arch.mlp_width += 1;
-  const Verdict v = judged(predicted(wider), measured(plain()));
+  const CaseVerdict v = judged(predicted(wider), measured(plain()));
   CHECK(off(v, "parameters") == -3 * 2 * 16);
   CHECK(off(v, "weights") == 4 * off(v, "parameters"));
   CHECK(off(v, "optimizer") == 8 * off(v, "parameters"));
@@ -73,14 +73,14 @@ TEST_CASE("a prediction for a wider MLP differs in count, bytes, FLOPs and shape
 TEST_CASE("what only one side knows differs: recomputation that was predicted, or that was not", "[verdict]") {
   Case again = plain();
   again.plan.recompute = Recompute::full;
-  const Verdict missing = judged(predicted(again), measured(plain()));
+  const CaseVerdict missing = judged(predicted(again), measured(plain()));
   CHECK(row(missing, "FLOPs recomputed", "mlp.up").measured == 0);
   CHECK(row(missing, "FLOPs recomputed", "mlp.up").predicted == 3 * 2 * 14 * 16 * 22);
   CHECK(row(missing, "kept for backward", "block.input").measured == 0);
   CHECK(row(missing, "kept for backward", "mlp.down").predicted == 0);
   CHECK_THAT(missing.order, Catch::Contains(": attn.norm run again was predicted and "));
 
-  const Verdict more = judged(predicted(plain()), measured(again));
+  const CaseVerdict more = judged(predicted(plain()), measured(again));
   CHECK(row(more, "FLOPs recomputed", "mlp.up").predicted == 0);
   CHECK(row(more, "FLOPs recomputed", "mlp.up").measured == 3 * 2 * 14 * 16 * 22);
   CHECK(off(more, "activations") < 0);
@@ -94,7 +94,7 @@ TEST_CASE("an operator that is missing, too many or out of place is told, and no
 
   Ledger wrong = right;
   std::swap(wrong.order[0], wrong.order[1]);
-  Verdict v = judged(wrong, right);
+  CaseVerdict v = judged(wrong, right);
   CHECK(v.order == "training, operator 1: attn.norm forward was predicted and embedding.tokens forward ran");
   CHECK(v.differing() == 1);
 
@@ -118,7 +118,7 @@ TEST_CASE("FLOPs that were counted one by one are compared in rows of their own"
   Ledger counted = right;
   counted.forward["attn.q"] += 1;
   counted.beside["attn.core"] = 77;
-  Verdict v{.name = "plain", .rows = {}, .beside = {}, .order = "", .operators = 0};
+  CaseVerdict v{.name = "plain", .rows = {}, .beside = {}, .order = "", .operators = 0};
   compare_counted(v, "training", right, counted, training_names);
   CHECK(off(v, "FLOPs forward, counted", "attn.q") == 1);
   CHECK(off(v, "FLOPs forward, counted") == 1);
@@ -138,7 +138,7 @@ TEST_CASE("the worst is what is furthest off for its size, of all models", "[ver
   slightly.bytes["peak"] += 1000;
   gravely.kept["head.norm"] /= 2;
   gravely.bytes["peak"] += 1;
-  std::vector<Verdict> all{judged(right, slightly), judged(right, gravely), judged(right, slightly)};
+  std::vector<CaseVerdict> all{judged(right, slightly), judged(right, gravely), judged(right, slightly)};
   all[1].name = "the second";
   const Comparison* c = worst(all, name);
   REQUIRE(c != nullptr);

@@ -210,14 +210,14 @@ TEST_CASE("the training FLOPs of a model of 2026 are those of the closed forms",
                    .global_batch = 2,
                    .recompute = recompute,
                    .attention_flops = AttentionFlops::causal_exact};
-      const textbook::Pass pass{.batch = 2, .seq = 5000, .pairs = p.attention_flops, .head = textbook::Head::all};
+      const textbook::PassShape pass{.batch = 2, .seq = 5000, .pairs = p.attention_flops, .head = textbook::Head::all};
       const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
       const TrainingFlops f = training_flops(a, p);
       CHECK(f.model_total == textbook::train_flops(t));
       const bool made_before = a.per_layer.width > 0;  // their projection is in no block, and linear here
       if (recompute == Recompute::full && made_before) continue;
       CHECK(f.hardware_total == textbook::train_flops(t, recompute));
-      textbook::Pass done = pass;
+      textbook::PassShape done = pass;
       done.done = true;
       CHECK(f.executed ==
             textbook::train_flops(textbook::forward_flops(a, done), recompute, textbook::scores_flops(a, pass)) +
@@ -251,7 +251,7 @@ TEST_CASE("the layers of a model of 2026 keep for backward what the table of sto
       kept +=
           kind.count *
           liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).kept;
-    const auto in_block = [](const textbook::Stored<textbook::Fraction>& x) { return x.in_block; };
+    const auto in_block = [](const textbook::StoredActivation<textbook::Fraction>& x) { return x.in_block; };
     const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
     CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
   });

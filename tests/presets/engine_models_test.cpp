@@ -144,7 +144,7 @@ TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][
       p.seq = 3000;
       p.micro_batch = p.global_batch = 2;
       p.attention_flops = convention;
-      textbook::Pass pass{2, 3000, 0, convention, textbook::Head::all, false};
+      textbook::PassShape pass{2, 3000, 0, convention, textbook::Head::all, false};
       const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
       CHECK(training_flops(a, p).model_total == textbook::train_flops(t));
       p.recompute = Recompute::selective;
@@ -223,7 +223,7 @@ TEST_CASE("a model's decode and prefill times under the step roofline are those 
               Approx(textbook::decode_step_seconds(a, batch, context, 2, 2, machine)).epsilon(1e-12));
       }
     p.batch = 1;
-    const textbook::Pass pass{1, 4000, 0, AttentionFlops::causal_exact, textbook::Head::last, false};
+    const textbook::PassShape pass{1, 4000, 0, AttentionFlops::causal_exact, textbook::Head::last, false};
     if (!a.has_experts())  // compute-bound
       CHECK(test::prefill(a, p, dev, 4000).bound.total().value ==
             Approx(textbook::prefill_seconds(a, pass, 2, machine)).epsilon(1e-12));
@@ -340,7 +340,7 @@ TEST_CASE("the layers of a model keep for backward what the table of stored tens
       kept +=
           kind.count *
           liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).kept;
-    const auto in_block = [](const textbook::Stored<textbook::Fraction>& x) { return x.in_block; };
+    const auto in_block = [](const textbook::StoredActivation<textbook::Fraction>& x) { return x.in_block; };
     const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
     CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
   });

@@ -54,13 +54,13 @@ std::vector<std::pair<std::string, Count>> sizes(Count layers, Count width, Coun
   return more;
 }
 
-using Keys = std::vector<std::pair<std::string, Count>>;
-Keys with(Keys keys, const Keys& more) {
+using KeyNames = std::vector<std::pair<std::string, Count>>;
+KeyNames with(KeyNames keys, const KeyNames& more) {
   keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
 /// Keys of DeepSeek-V3, which V3.2 has too.
-Keys deepseek_v3() {
+KeyNames deepseek_v3() {
   return sizes(61, 7168, 128, 1, 163840,
                {{"feed_forward_length", 18432},
                 {"leading_dense_block_count", 3},
@@ -77,7 +77,7 @@ Keys deepseek_v3() {
                 {"attention.value_length_mla", 128}});
 }
 /// Keys of MiniMax-M3 but for its indexer, and tensors that say what it has.
-Keys minimax_m3() {
+KeyNames minimax_m3() {
   return sizes(60, 6144, 64, 4, 1048576,
                {{"attention.key_length", 128},
                 {"feed_forward_length", 12288},

@@ -41,12 +41,12 @@ TEST_CASE("products are in the format of inputs for the components that have qua
 
 TEST_CASE("a key of the block that nothing asks for is told", "[schemes]") {
   const auto unknown = [](const std::string& block) { return small_card(block).unknown_keys; };
-  using Keys = std::vector<std::string>;
+  using KeyNames = std::vector<std::string>;
   CHECK(unknown("{" + gptq4 + R"(, "damp_percent": 0.1, "new_rotation": 4, "nothing": null})") ==
-        Keys{"quantization_config.new_rotation"});
+        KeyNames{"quantization_config.new_rotation"});
   CHECK(unknown("{" + gptq4 + R"(, "dynamic": {"+:.*up.*": {"bits": 8, "adapter_rank": 8}}})") ==
-        Keys{"quantization_config.dynamic.+:.*up.*.adapter_rank"});
-  CHECK(unknown(R"({"quant_algo": "FP8", "outliers": 0.1})") == Keys{"quantization_config.outliers"});
+        KeyNames{"quantization_config.dynamic.+:.*up.*.adapter_rank"});
+  CHECK(unknown(R"({"quant_algo": "FP8", "outliers": 0.1})") == KeyNames{"quantization_config.outliers"});
 }
 
 TEST_CASE("a model file has a checkpoint's bytes and products", "[schemes]") {

@@ -26,7 +26,7 @@ GpuDevice& device() {
 }
 
 template <typename X>
-using Room = model::cuda::Room<GpuDevice, X>;
+using DeviceRoom = model::cuda::DeviceRoom<GpuDevice, X>;
 
 template <typename X>
 std::vector<X> as(const std::vector<float>& numbers) {
@@ -35,8 +35,8 @@ std::vector<X> as(const std::vector<float>& numbers) {
 
 template <typename From, typename To>
 std::vector<float> product(const model::MatmulShape& s, const Operands& o, bool& bias_added) {
-  const Room<From> a(device(), as<From>(o.a)), b(device(), as<From>(o.b));
-  const Room<To> c(device(), as<To>(o.c)), bias(device(), as<To>(o.bias));
+  const DeviceRoom<From> a(device(), as<From>(o.a)), b(device(), as<From>(o.b));
+  const DeviceRoom<To> c(device(), as<To>(o.c)), bias(device(), as<To>(o.bias));
   bias_added = device().matmul(s, o.from_bf16, o.to_f32, a.data(), b.data(), c.data(), true,
                                o.bias.empty() ? nullptr : bias.data());
   std::vector<To> result(o.c.size());

@@ -47,9 +47,9 @@ TEST_CASE("a count is exact where a double is not", "[quantity]") {
   CHECK(count("9007199254740993") == 9007199254740993);  // 2^53 + 1
   CHECK(count("9.007199254740993e15") == 9007199254740993);
   CHECK(count("9007.199254740993T") == 9007199254740993);
-  CHECK(parse_wide("5.76e23", "--compute") == Wide{576} * 1000000000 * 1000000000 * 1000);
-  CHECK(parse_wide("3.8e25", "--compute") == Wide{38} * 1000000000 * 1000000000 * 1000000);
-  CHECK(parse_wide("170141183460469231731687303715884105727", "--c") == (Wide{1} << 127) - 1);
+  CHECK(parse_wide("5.76e23", "--compute") == Int128{576} * 1000000000 * 1000000000 * 1000);
+  CHECK(parse_wide("3.8e25", "--compute") == Int128{38} * 1000000000 * 1000000000 * 1000000);
+  CHECK(parse_wide("170141183460469231731687303715884105727", "--c") == (Int128{1} << 127) - 1);
 }
 
 TEST_CASE("a malformed count is refused with a sentence", "[quantity]") {

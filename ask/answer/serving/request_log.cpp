@@ -24,7 +24,7 @@ bool is_log_field(std::string_view name) {
 constexpr double latest = 1e12;
 
 /// A request's fields as text; empty: not given.
-struct LogLine {
+struct RequestFields {
   std::string where;
   std::size_t number;
   std::map<std::string, std::string, std::less<>> fields;
@@ -49,7 +49,7 @@ class LogReader {
  public:
   explicit LogReader(RequestLog& log) : log_(log) {}
 
-  void add(const LogLine& line) {
+  void add(const RequestFields& line) {
     const double arrival = parse_real(line.needed("arrival"), line.at("arrival"));
     if (arrival > latest)
       throw InputError(fmt::format("{}: expected seconds, at most {:g}, got {}", line.at("arrival"), latest,
@@ -79,7 +79,7 @@ class LogReader {
   }
 
   /// "1200" or "NAME:1200".
-  void read_prefix(ServerRequest& r, std::string_view text, const LogLine& line) {
+  void read_prefix(ServerRequest& r, std::string_view text, const RequestFields& line) {
     const std::size_t colon = text.rfind(':');
     const std::string_view name = colon == std::string_view::npos ? "" : text.substr(0, colon);
     r.prefix_tokens = parse_count(colon == std::string_view::npos ? text : text.substr(colon + 1),
@@ -112,8 +112,8 @@ void note_unused(RequestLog& log, const std::string& name, const std::string& wh
   if (std::find(log.unused.begin(), log.unused.end(), name) == log.unused.end()) log.unused.push_back(name);
 }
 
-LogLine json_line(std::string_view text, const std::string& where, std::size_t number, RequestLog& log) {
-  LogLine line{where, number, {}};
+RequestFields json_line(std::string_view text, const std::string& where, std::size_t number, RequestLog& log) {
+  RequestFields line{where, number, {}};
   const json::Value value = json::parse(text, where);
   if (!value.is_object())
     throw InputError(fmt::format(
@@ -145,7 +145,7 @@ void read_csv(std::string_view text, const std::string& where, RequestLog& log) 
   for (const std::string& name : table.columns())
     if (!is_log_field(name)) note_unused(log, name, where);
   for (std::size_t row = 0; row < table.size(); ++row) {
-    LogLine line{table.where(row), table.line(row), {}};
+    RequestFields line{table.where(row), table.line(row), {}};
     for (const std::string_view name : log_fields)
       if (table.has(name)) line.fields.emplace(name, table.text(row, table.column(name)));
     reader.add(line);

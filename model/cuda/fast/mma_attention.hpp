@@ -90,7 +90,7 @@ template <typename F>
 Count executed_pairs(int tokens, int rows, int columns, const F& reach) {
   Count tiles = 0;
   for (int x = 0; x < tokens; x += rows) {
-    const Stretch r = reach(x, std::min(x + rows, tokens));
+    const TokenBand r = reach(x, std::min(x + rows, tokens));
     if (r.first < r.end) tiles += (r.end - 1) / columns - r.first / columns + 1;
   }
   return tiles * rows * columns;

@@ -37,12 +37,12 @@ struct MmaQueryGradient {
   LLMCALC_HD void operator()(const Thread& t) const {
     const MmaShape& s = from.s;
     const Band& band = s.band;
-    const Lane l(t);
+    const WarpLane l(t);
     const BlockPlace at = s.block(t.block(), stretches(), s.heads);
     const int begin = (stretches() - 1 - at.stretch) * stretch;
     const int end = begin + stretch < band.queries ? begin + stretch : band.queries;
     const int row = t.index() / warp * rows, i = begin + row;
-    const Stretch reach = band.of_queries(i, i + rows < end ? i + rows : end);
+    const TokenBand reach = band.of_queries(i, i + rows < end ? i + rows : end);
     const int g = s.group(at.head);
     constexpr Queries q{0}, d_o{Queries::bytes};
     from.q.rows(at.sequence, at.head, band.queries, s.dim).from(begin).template load<threads>(t, q);
@@ -109,7 +109,7 @@ struct MmaKeyGradient {
     const int heads = s.heads / s.kv_heads;
     const int begin = at.stretch * stretch, end = begin + stretch < band.keys() ? begin + stretch : band.keys();
     const int row = t.index() / warp * rows, j = begin + row;
-    const Stretch reach = band.of_keys(j, j + rows < end ? j + rows : end), of_block = band.of_keys(begin, end);
+    const TokenBand reach = band.of_keys(j, j + rows < end ? j + rows : end), of_block = band.of_keys(begin, end);
     const int first = of_block.first / columns * columns, last = of_block.end;
     const int tiles = last > first ? (last - first + columns - 1) / columns : 0, steps = tiles * heads;
     from.k.rows(at.sequence, at.head, s.band.keys(), s.dim).from(begin).template load<threads>(t, Keys{0});
@@ -156,7 +156,7 @@ struct MmaKeyGradient {
     multiply_rows(t, p, Keys{0}, static_cast<unsigned>(row), q);
     multiply_rows(t, ds, Keys{Keys::bytes}, static_cast<unsigned>(row), d_o);
     if (!all) hide(t, p, [&](int a, int b) { return from.s.band.holds(i + b, j + a); });
-    const Lane l(t);
+    const WarpLane l(t);
     LLMCALC_UNROLL
     for (int x = 0; x < m * n * 4; ++x) {
       const int a = x / 4 / n, b = x / 4 % n, e = x % 4, query = 8 * b + l.column(e);
@@ -169,7 +169,7 @@ struct MmaKeyGradient {
 
   template <typename Thread>
   LLMCALC_FORCE_INLINE void store(const Thread& t, const Sums& sums, const BlockPlace& at, int j) const {
-    const Lane l(t);
+    const WarpLane l(t);
     LLMCALC_UNROLL
     for (int r = 0; r < 2 * m; ++r) {
       const int key = j + r / 2 * 16 + l.row(r % 2 * 2);

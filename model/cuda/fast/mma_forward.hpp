@@ -12,10 +12,10 @@ namespace llmcalc::model::cuda {
 /// f(keys, values, j) for one tile of keys after another that `reach` touches; the next is copied meanwhile. Room: four
 /// tiles, `at` bytes from the start.
 template <int threads, typename Tile, typename Thread, typename F>
-LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadRows& k, const HeadRows& v, unsigned at,
-                                    const Stretch& reach, const F& f) {
+LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadTokens& k, const HeadTokens& v, unsigned at,
+                                    const TokenBand& reach, const F& f) {
   const int first = reach.first / Tile::rows * Tile::rows;
-  HeadRows next_k = k.from(first), next_v = v.from(first);
+  HeadTokens next_k = k.from(first), next_v = v.from(first);
   const auto load_next = [&](unsigned turn) {
     next_k.template load<threads>(t, Tile{at + turn * 2 * Tile::bytes});
     next_v.template load<threads>(t, Tile{at + (turn * 2 + 1) * Tile::bytes});
@@ -63,7 +63,7 @@ struct MmaForward {
     const int begin = (stretches() - 1 - at.stretch) * stretch;  // the last see the most keys
     const int end = begin + stretch < band.queries ? begin + stretch : band.queries;
     const int row = t.index() / warp * rows, i = begin + row;
-    const Stretch reach = band.of_queries(i, i + rows < end ? i + rows : end);
+    const TokenBand reach = band.of_queries(i, i + rows < end ? i + rows : end);
     const int g = s.group(at.head);
     q.rows(at.sequence, at.head, band.queries, s.dim).from(begin).template load<threads>(t, Queries{0});
     State state;
@@ -126,7 +126,7 @@ struct MmaForward {
 
   template <typename Thread>
   LLMCALC_FORCE_INLINE void finish(const Thread& t, const State& state, const BlockPlace& at, int i) const {
-    const Lane l(t);
+    const WarpLane l(t);
     LLMCALC_UNROLL
     for (int r = 0; r < 2 * m; ++r) {
       const int a = r / 2, half = r % 2, query = i + 16 * a + l.row(2 * half);

@@ -9,7 +9,7 @@
 namespace llmcalc::model::cuda {
 
 /// The tokens that any of a stretch of others meets in a band: [first, end); and those that all of it meet.
-struct Stretch {
+struct TokenBand {
   int first = 0, end = 0, all_first = 0, all_end = 0;
   LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }
   LLMCALC_HD bool all(int x, int x_end) const { return x >= all_first && x_end <= all_end; }
@@ -27,12 +27,12 @@ struct Band {
   LLMCALC_HD int keys() const { return past + queries; }
   LLMCALC_HD bool holds(int i, int j) const { return j <= past + i && j >= first_key(i); }
   /// The keys that queries [i, i_end) see.
-  LLMCALC_HD Stretch of_queries(int i, int i_end) const {
+  LLMCALC_HD TokenBand of_queries(int i, int i_end) const {
     if (i >= i_end) return {};
     return {first_key(i), past + i_end, first_key(i_end - 1), past + i + 1};
   }
   /// The queries that see keys [j, j_end).
-  LLMCALC_HD Stretch of_keys(int j, int j_end) const {
+  LLMCALC_HD TokenBand of_keys(int j, int j_end) const {
     if (j >= j_end) return {};
     return {first_query(j), end_query(j_end - 1), first_query(j_end - 1), end_query(j)};
   }
@@ -70,7 +70,7 @@ struct MmaHeads {
 
   LLMCALC_HD bf16* of(int b, int h) const { return data + b * sequence + static_cast<Count>(h) * head; }
   LLMCALC_HD bf16* of(int b, int h, int i) const { return of(b, h) + static_cast<Count>(i) * token; }
-  LLMCALC_HD HeadRows rows(int b, int h, int tokens, int dim) const { return {of(b, h), token, tokens, dim}; }
+  LLMCALC_HD HeadTokens rows(int b, int h, int tokens, int dim) const { return {of(b, h), token, tokens, dim}; }
 };
 
 struct MmaShape {

@@ -39,11 +39,11 @@ struct SharedTile {
 };
 
 /// Tokens of one head in memory, `dim` numbers each.
-struct HeadRows {
+struct HeadTokens {
   const bf16* data;
   int stride, tokens, dim;
 
-  LLMCALC_HD HeadRows from(int first) const {
+  LLMCALC_HD HeadTokens from(int first) const {
     return {data + static_cast<Count>(first) * stride, stride, tokens - first, dim};
   }
   /// Starts to copy the first of them; zeros after the last, and beside `dim` numbers.
@@ -64,10 +64,10 @@ struct HeadRows {
 };
 
 /// Place of a lane's numbers among a warp's: of c's number e, and of the rows and chunks that ldmatrix asks it for.
-struct Lane {
+struct WarpLane {
   unsigned lane;
   template <typename Thread>
-  LLMCALC_HD explicit Lane(const Thread& t) : lane(t.lane()) {}
+  LLMCALC_HD explicit WarpLane(const Thread& t) : lane(t.lane()) {}
   LLMCALC_HD int row(int e) const { return static_cast<int>(lane / 4) + e / 2 * 8; }
   LLMCALC_HD int column(int e) const { return static_cast<int>(lane % 4 * 2) + e % 2; }
   // Matrices 0 and 1 below each other, 2 and 3 beside them: a; or, transposed, two b side by side.
@@ -82,7 +82,7 @@ struct Lane {
 template <int m, int n, typename X, typename Y, typename Thread>
 LLMCALC_FORCE_INLINE void multiply_rows(const Thread& t, float (&c)[m][n][4], const X& x, unsigned row, const Y& y) {
   static_assert(Y::rows == 8 * n && X::width == Y::width);
-  const Lane l(t);
+  const WarpLane l(t);
   LLMCALC_UNROLL
   for (int i = 0; i < m * n * 4; ++i) c[i / 4 / n][i / 4 % n][i % 4] = 0;
   LLMCALC_UNROLL
@@ -110,7 +110,7 @@ template <int m, int n, int columns, typename Y, typename Thread>
 LLMCALC_FORCE_INLINE void add_product(const Thread& t, float (&c)[m][columns][4], const float (&p)[m][n][4],
                                       const Y& y) {
   static_assert(Y::rows == 8 * n && Y::width == 8 * columns);
-  const Lane l(t);
+  const WarpLane l(t);
   LLMCALC_UNROLL
   for (unsigned k = 0; k < n / 2; ++k) {
     unsigned a[m][4];
@@ -138,7 +138,7 @@ LLMCALC_FORCE_INLINE void add_product(const Thread& t, float (&c)[m][columns][4]
 /// Numbers of c (16 m, 8 n) become -infinite, but where keep(row, column).
 template <int m, int n, typename Thread, typename F>
 LLMCALC_FORCE_INLINE void hide(const Thread& t, float (&c)[m][n][4], const F& keep) {
-  const Lane l(t);
+  const WarpLane l(t);
   LLMCALC_UNROLL
   for (int x = 0; x < m * n * 4; ++x) {
     const int a = x / 4 / n, b = x / 4 % n, e = x % 4;
@@ -148,7 +148,7 @@ LLMCALC_FORCE_INLINE void hide(const Thread& t, float (&c)[m][n][4], const F& ke
 
 /// Writes a row of c, its upper or lower half's (0, 1), times a factor: `dim` numbers.
 template <int columns>
-LLMCALC_FORCE_INLINE void store_row(const Lane& l, bf16* to, int dim, const float (&c)[columns][4], int half,
+LLMCALC_FORCE_INLINE void store_row(const WarpLane& l, bf16* to, int dim, const float (&c)[columns][4], int half,
                                     float factor) {
   struct alignas(4) Two {
     bf16 low, high;

@@ -17,15 +17,15 @@ namespace {
 using json::Object;
 
 /// "weights" of a group.
-struct Arguments {
+struct SchemeArguments {
   std::string type, strategy;
   Count bits = 0, group = 0;  ///< group -1: of a row
   bool symmetric = true;
   std::vector<Count> block{128, 128};
 };
 
-Arguments arguments_of(const Object& w) {
-  Arguments a{.type = w.text_or("type", "int"), .strategy = w.text_or("strategy", "tensor")};
+SchemeArguments arguments_of(const Object& w) {
+  SchemeArguments a{.type = w.text_or("type", "int"), .strategy = w.text_or("strategy", "tensor")};
   a.bits = w.count("num_bits");
   const json::Value* group = w.find("group_size");
   const bool whole_row = group != nullptr && group->is_number_integer() && *group < 0;
@@ -36,13 +36,13 @@ Arguments arguments_of(const Object& w) {
   return a;
 }
 
-[[noreturn]] void refuse_arguments(const Object& w, const Arguments& a) {
+[[noreturn]] void refuse_arguments(const Object& w, const SchemeArguments& a) {
   refuse_scheme(w, fmt::format("{} bits of type \"{}\" by {} of {}", a.bits, a.type, a.strategy, a.group));
 }
 
 /// fp8 with 16-bit scales of blocks, rows or the tensor; mxfp8; mxfp4; nvfp4, whose float32 scale of inputs is there
 /// where these are quantised too.
-Packing float_packing(const Object& w, const Arguments& a, bool inputs) {
+Packing float_packing(const Object& w, const SchemeArguments& a, bool inputs) {
   if (a.bits == 4 && a.group == 16) return packing(row(inputs ? "nvfp4-input" : "nvfp4"));
   if (a.bits == 4 && a.group == 32) return packing(row("mxfp4"));
   if (a.bits == 8 && a.group == 32) return packing(row("mxfp8"));
@@ -55,14 +55,14 @@ Packing float_packing(const Object& w, const Arguments& a, bool inputs) {
   return packing(row("fp8-block"), f);
 }
 
-DType integer_row(const Arguments& a) {
+DType integer_row(const SchemeArguments& a) {
   if (a.bits == 8) return row(a.group > 0 ? "int8-g128" : "int8-row");
   if (!a.symmetric) return grouped_row("awq", a.group);
   return a.group < 0 ? row("int4-row") : grouped_row("int4", a.group);
 }
 
 /// Integers with a 16-bit scale, and a zero of as many bits as a number where it is not symmetric.
-Packing integer_packing(const Object& w, const Arguments& a) {
+Packing integer_packing(const Object& w, const SchemeArguments& a) {
   const bool tensor = a.strategy == "tensor" && a.group == 0;
   if ((a.bits != 4 && a.bits != 8) || (!tensor && a.group == 0)) refuse_arguments(w, a);
   const Count scale = 16 + (a.symmetric ? 0 : a.bits);
@@ -88,7 +88,7 @@ void lay_out(Packing& p, const Object& w, const std::string& layout) {
 
 Packing packing_of_group(const Object& group, const std::string& layout) {
   const Object w = group.object("weights");
-  const Arguments a = arguments_of(w);
+  const SchemeArguments a = arguments_of(w);
   const bool inputs = group.has("input_activations");
   if (a.type != "float" && a.type != "int") refuse_arguments(w, a);
   Packing p = a.type == "float" ? float_packing(w, a, inputs) : integer_packing(w, a);

@@ -29,7 +29,7 @@ Modules picked(const Object& q, std::string_view key, const std::vector<std::str
   }
 }
 
-Modules modules(const Object& q, Keys keys, bool below) {
+Modules modules(const Object& q, KeyNames keys, bool below) {
   for (const std::string_view key : keys)
     if (q.has(key)) return picked(q, key, q.texts(key), below);
   return {};

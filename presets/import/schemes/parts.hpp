@@ -23,7 +23,7 @@ Modules picked(const json::Object& q, std::string_view key, const std::vector<st
                bool below = true);
 
 /// The modules in the list that the first of `keys` names.
-Modules modules(const json::Object& q, Keys keys, bool below = true);
+Modules modules(const json::Object& q, KeyNames keys, bool below = true);
 
 /// "group_size" or "q_group_size"; -1: one group per row; 128 where the block is silent. Refuses what no kernel takes:
 /// other sizes than powers of two from 8 on.

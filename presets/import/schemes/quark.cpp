@@ -16,27 +16,27 @@ namespace {
 using json::Object;
 
 /// What "input_tensors" or "weight" says.
-struct Tensor {
+struct QuarkTensor {
   std::string type, by;
   Count group = 0;
   bool dynamic = false;
 };
 
-Tensor tensor_in(Scheme& s, const Object& o, const std::string& key) {
+QuarkTensor tensor_in(Scheme& s, const Object& o, const std::string& key) {
   const Object t = o.object(key);
-  Tensor out{.type = t.text_or("dtype", ""), .by = t.text_or("qscheme", "")};
+  QuarkTensor out{.type = t.text_or("dtype", ""), .by = t.text_or("qscheme", "")};
   out.group = t.count_or("group_size", 0);
   out.dynamic = t.flag_or("is_dynamic", false);
   remember_unread(s, t, key);
   return out;
 }
 
-[[noreturn]] void refuse_tensor(const Object& q, const Tensor& w) {
+[[noreturn]] void refuse_tensor(const Object& q, const QuarkTensor& w) {
   refuse_scheme(q, fmt::format("Quark's weights of {} {} by {}", w.type, w.by, w.group));
 }
 
 /// Scales of rows and tensors are float32, those of integers' groups 16 bits; zeros have as many bits as numbers.
-Packing quark_packing(const Object& q, const Tensor& w) {
+Packing quark_packing(const Object& q, const QuarkTensor& w) {
   const bool tensor = w.by == "per_tensor", channel = w.by == "per_channel", group = w.by == "per_group";
   if (w.type == "fp8_e4m3" && tensor) return with_tensor_bytes(row("fp8-tensor"), 4);
   if (w.type == "fp8_e4m3" && channel) return packing(row("fp8-row32"));
@@ -47,7 +47,7 @@ Packing quark_packing(const Object& q, const Tensor& w) {
   return packing(grouped_row(zeros ? "awq" : "int4", w.group), groups_of("quark", 4, w.group, zeros ? 20 : 16));
 }
 
-std::optional<DType> quark_products(const Tensor& inputs, DType weights) {
+std::optional<DType> quark_products(const QuarkTensor& inputs, DType weights) {
   if (inputs.type == "fp8_e4m3") return dtypes::fp8;
   if (inputs.type == "int8") return row("int8");
   return inputs.type == "fp4" ? products_in(weights) : std::nullopt;
@@ -59,7 +59,7 @@ Scheme::Group quark_group(Scheme& s, const Object& o) {
   if (!o.has("weight")) return g;
   g.packing = quark_packing(o, tensor_in(s, o, "weight"));
   if (!o.has("input_tensors")) return g;
-  const Tensor inputs = tensor_in(s, o, "input_tensors");
+  const QuarkTensor inputs = tensor_in(s, o, "input_tensors");
   g.products = quark_products(inputs, g.packing->format);
   if (inputs.by == "per_tensor" && !inputs.dynamic) g.packing->bytes.tensor_bytes += 4;
   return g;

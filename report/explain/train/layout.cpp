@@ -257,24 +257,24 @@ namespace {
 
 std::string_view name_of(const Definition& d) { return d.path.substr(d.path.find('.') + 1); }
 
-struct Entry {
+struct LayoutEntry {
   const Definition* definition;
   std::vector<Variant> variants;
 };
-std::vector<Entry> entries() {
-  std::vector<Entry> all;
+std::vector<LayoutEntry> entries() {
+  std::vector<LayoutEntry> all;
   for (const Definition& d : definitions()) all.push_back({&d, variants(d, false)});
   for (const Definition& d : general_definitions()) all.push_back({&d, general_variants(d)});
   return all;
 }
-std::vector<Symbol> vocabulary(const std::vector<Entry>& all) {
+std::vector<Symbol> vocabulary(const std::vector<LayoutEntry>& all) {
   std::vector<Variant> together;
-  for (const Entry& e : all)
+  for (const LayoutEntry& e : all)
     for (const Variant& v : e.variants) together.push_back(v);
   return all_symbols(together);
 }
 
-std::string entry_text(const Entry& e, const Screen& screen) {
+std::string entry_text(const LayoutEntry& e, const Screen& screen) {
   const Definition& d = *e.definition;
   std::string out = wrapped(fmt::format("  {:<33} ", name_of(d)), with_unit(d.title, d.unit), screen.columns);
   out += variants_text("    ", e.variants, screen);
@@ -286,9 +286,9 @@ constexpr std::string_view sheet_title = "llmcalc cheat sheet: every quantity, i
 }  // namespace
 
 std::string cheat_sheet_text(const Screen& screen) {
-  const std::vector<Entry> all = entries();
+  const std::vector<LayoutEntry> all = entries();
   std::string out = in_bold(std::string(sheet_title) + "\n", screen) + "\n", section;
-  for (const Entry& e : all) {
+  for (const LayoutEntry& e : all) {
     if (section != e.definition->section()) out += in_bold((section = e.definition->section()) + "\n", screen) + "\n";
     out += entry_text(e, screen);
   }
@@ -302,9 +302,9 @@ std::string cheat_sheet_text(const Screen& screen) {
 }
 
 std::string cheat_sheet_markdown() {
-  const std::vector<Entry> all = entries();
+  const std::vector<LayoutEntry> all = entries();
   std::string out = "# " + std::string(sheet_title) + "\n\n", section;
-  for (const Entry& e : all) {
+  for (const LayoutEntry& e : all) {
     const Definition& d = *e.definition;
     if (section != d.section()) out += fmt::format("## {}\n\n", section = d.section());
     out += fmt::format("### `{}`\n\n{}\n\n", d.path, with_unit(d.title, d.unit));
@@ -319,7 +319,7 @@ std::string cheat_sheet_markdown() {
 
 json::Value cheat_sheet_json() {
   json::Value v{{"quantities", json::Value::array()}, {"rules", json::Value::array()}};
-  for (const Entry& e : entries()) v["quantities"].push_back(json_of(*e.definition, e.variants));
+  for (const LayoutEntry& e : entries()) v["quantities"].push_back(json_of(*e.definition, e.variants));
   for (const Rule& r : rules())
     v["rules"].push_back({{"title", r.title}, {"unit", r.unit}, {"formula", r.expression}, {"source", r.source}});
   return v;

@@ -45,7 +45,8 @@ std::string repeats(S s) {
 bool is_one_group(S s) {
   const Layout& l = s.layout();
   return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) && !trains_part(s.plan()) &&
-         !s.plan().offload.any() && s.plan().optimizer != Optimizer::muon && (!s.tensor_parallel() || is_one_ring(s));
+         !s.plan().offload.any() && !traits(s.plan().optimizer).orthogonalizes &&
+         (!s.tensor_parallel() || is_one_ring(s));
 }
 
 /// States are read and written once; weights are read too where there is no master copy.
@@ -56,7 +57,7 @@ std::string optimizer_text(S s, bool bound) {
 }
 /// The same where every rank updates a share, or stages hold different states: the mean over the stages.
 Formula update_time(S s) {
-  const bool muon = s.plan().optimizer == Optimizer::muon;
+  const bool muon = traits(s.plan().optimizer).orthogonalizes;
   if (!muon && !trains_part(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
       s.layout().zero == Zero::none)
     return {optimizer_text(s, false)};
@@ -150,7 +151,7 @@ Formula tensor_messages(S s) {
   if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.tp");
   if (s.tensor_parallel() && !is_one_group(s) &&
       (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_part(s.plan()) ||
-       s.plan().optimizer == Optimizer::muon))
+       traits(s.plan().optimizer).orthogonalizes))
     return from_engine(s, "t_tp",
                        "exchanges of tensor-parallel ranks in all layers, the sum of the gradients that they share, "
                        "and Muon's gathers of matrices, in the mean over the stages, s",
@@ -171,14 +172,14 @@ Formula limiting(S s) {
 /// Muon's products are limited by either.
 Formula limited_compute(S s) {
   if (has_software(s)) return estimated_part(s, "operators that arithmetic limits, s", "step.limited_s.compute");
-  if (s.plan().optimizer != Optimizer::muon) return compute_time(s, training_pass(s.plan()), repeats(s));
+  if (!traits(s.plan().optimizer).orthogonalizes) return compute_time(s, training_pass(s.plan()), repeats(s));
   return from_engine(s, "t_pi", "the operators' FLOPs and Newton-Schulz iterations that the peak limits, s",
                      "step.limited_s.compute");
 }
 Formula limited_memory(S s) {
   if (has_software(s))
     return estimated_part(s, "operators that bytes limit, and the optimizer, s", "step.limited_s.memory");
-  if (s.plan().optimizer == Optimizer::muon)
+  if (traits(s.plan().optimizer).orthogonalizes)
     return from_engine(s, "t_beta", "the operators' bytes, the optimizer's pass and what it limits of Newton-Schulz, s",
                        "step.limited_s.memory");
   Formula f = memory_time(s, training_pass(s.plan()), repeats(s));

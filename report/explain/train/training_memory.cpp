@@ -71,32 +71,24 @@ Formula gradients_held(S s) {
 
 Formula optimizer_states(S s) {
   const Plan& p = s.plan();
+  const OptimizerTraits& t = traits(p.optimizer);
   const std::string n = shared_numbers(s, Zero::optimizer);
-  if (trains_part(p) || has_two_groups(s, Zero::optimizer) ||
-      (is_beyond_textbook(s) && (p.optimizer == Optimizer::adafactor || p.optimizer == Optimizer::muon)))
+  if (trains_part(p) || has_two_groups(s, Zero::optimizer) || (is_beyond_textbook(s) && t.updates_matrices()))
     return from_engine(s, "M_o", "the GPU's share of the optimizer's state, bytes", "memory.optimizer_bytes");
   const auto shared_out = [&](const std::string& numbers) {
     return n == "N_T" ? numbers : "ceil(" + ratio(numbers, "d") + ")";
   };
   const std::string master = p.master && training_weights(p).format().element_bits < 32 ? "4*" + n + " + " : "";
-  switch (p.optimizer) {
-    case Optimizer::sgd:
-      return {master.empty() ? "0" : "4*" + n};
-    case Optimizer::momentum:
-    case Optimizer::lion:
-      return {master + "p_s*" + n};
-    case Optimizer::adam:
-      return {master + "2*p_s*" + n};
-    case Optimizer::adam8bit:
-      return {master + "2*" + n + " + 8*ceil(" + n + "/256)"};
-    case Optimizer::adafactor:
-      return {master + product({"4", shared_out(textbook::factored_numbers(s.arch(), s.trained_sizes()).text())})};
-    case Optimizer::muon: {
-      const std::string adamw = textbook::adamw_parameters(s.arch(), s.trained_sizes()).text();
-      return {master + product({"p_s", n + " + " + shared_out(adamw)})};
-    }
+  if (t.moments == 0) return {master.empty() ? "0" : "4*" + n};
+  if (t.storage == MomentStorage::coded)
+    return {fmt::format("{}{}*{} + {}*ceil({}/{})", master, t.moments, n, 4 * t.moments, n, coded_block)};
+  if (t.storage == MomentStorage::factored)
+    return {master + product({"4", shared_out(textbook::factored_numbers(s.arch(), s.trained_sizes()).text())})};
+  if (t.orthogonalizes) {
+    const std::string adamw = textbook::adamw_parameters(s.arch(), s.trained_sizes()).text();
+    return {master + product({"p_s", n + " + " + shared_out(adamw)})};
   }
-  return {"0"};
+  return {master + (t.moments > 1 ? fmt::format("{}*", t.moments) : "") + "p_s*" + n};
 }
 
 Expr logit_bytes(S s) {
@@ -255,7 +247,7 @@ constexpr Definition training_memory_table[] = {
 
 // ---- What is kept for backward.
 
-using Tensor = textbook::Stored<Expr>;
+using Tensor = textbook::StoredActivation<Expr>;
 
 textbook::MicroBatch<Expr> micro_batch(S s) {
   const Plan& p = s.plan();
