@@ -10,7 +10,7 @@
 #include <iostream>
 
 #include "bench/allocations.hpp"
-#include "serve/steady_state.hpp"
+#include "serve/times/steady_state.hpp"
 #include "tests/calc/engine_archs.hpp"
 
 namespace llmcalc::bench {

@@ -8,9 +8,9 @@
 #include <array>
 #include <cstdint>
 
+#include "calc/arch/mixer.hpp"
 #include "calc/choice.hpp"
 #include "calc/in_place.hpp"
-#include "calc/mixer.hpp"
 
 namespace llmcalc {
 

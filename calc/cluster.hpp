@@ -23,7 +23,7 @@ Link joining_link(const Cluster& c, Count span);
 /// A level as `ranks` neighbouring devices have it, which run alone: of a torus the part over which they lie.
 Link joining_ranks(Link level, Count ranks);
 
-/// A level as a group has it: of a torus the axes along which its ranks lie (calc/torus.hpp) and their bandwidth.
+/// A level as a group has it: of a torus the axes along which its ranks lie (calc/links/torus.hpp) and their bandwidth.
 Link joining_group(Link level, const Layout& l, Group g);
 
 /// Whether the switches of some level reduce.

@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
+#include "calc/links/torus.hpp"
 #include "calc/software.hpp"
-#include "calc/torus.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "calc/memory.hpp"
-#include "calc/pass_curve.hpp"
+#include "calc/pass/pass_curve.hpp"
 #include "calc/stretch.hpp"
 
 namespace llmcalc {

@@ -12,8 +12,8 @@
 
 #include "calc/arch.hpp"
 #include "calc/choice.hpp"
-#include "calc/collective.hpp"
 #include "calc/in_place.hpp"
+#include "calc/links/collective.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "calc/handed_on.hpp"
-#include "calc/offload.hpp"
+#include "calc/arch/handed_on.hpp"
+#include "calc/training/offload.hpp"
 
 namespace llmcalc {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "calc/chunk.hpp"
+#include "calc/pipeline/chunk.hpp"
 
 namespace llmcalc {
 
@@ -134,7 +134,7 @@ void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count 
 ///   buckets: from ZeRO-2, one layer's gradients, or those of embedding and head; all of the rank's where a step
 ///     accumulates them (accumulates_gradients)
 ///   exchange: in a pipeline, a message that arrives and one that leaves
-///   transit, host: see calc/offload.hpp
+///   transit, host: see calc/training/offload.hpp
 /// Sources: ZeRO; PyTorch FSDP (arXiv:2304.11277), section 4.2: a unit runs while the next is fetched.
 Memory stage_memory(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ChunkInFlight> held,
                     Bytes process = {});
@@ -171,8 +171,8 @@ Bytes host_weights_bytes(const Prices& prices, const Plan& plan);
 /// Whether the optimizer keeps a float32 copy of the weights: only of those in fewer bits.
 bool keeps_master(const Plan& plan);
 
-/// Optimizer bytes of the trained numbers: moments by the optimizer's row (calc/optimizer.hpp), and the float32 master
-/// copy of 16-bit weights.
+/// Optimizer bytes of the trained numbers: moments by the optimizer's row (calc/training/optimizer.hpp), and the
+/// float32 master copy of 16-bit weights.
 Bytes optimizer_bytes(const Plan& plan, const Learned& numbers);
 
 /// Cache of one sequence of `context` tokens on one device, all layers: local layers keep at most a window or chunk, KV

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "calc/arch.hpp"
-#include "calc/block.hpp"
-#include "calc/cost.hpp"
+#include "calc/block/block.hpp"
+#include "calc/cost/cost.hpp"
 
 namespace llmcalc {
 

@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "calc/cache_formats.hpp"
 #include "calc/choice.hpp"
-#include "calc/dtype.hpp"
-#include "calc/frozen.hpp"
+#include "calc/formats/cache_formats.hpp"
+#include "calc/formats/dtype.hpp"
+#include "calc/formats/narrowed.hpp"
+#include "calc/formats/weight_formats.hpp"
 #include "calc/in_place.hpp"
-#include "calc/narrowed.hpp"
-#include "calc/optimizer.hpp"
+#include "calc/training/frozen.hpp"
+#include "calc/training/optimizer.hpp"
 #include "calc/units.hpp"
-#include "calc/weight_formats.hpp"
 
 namespace llmcalc {
 
@@ -35,7 +35,8 @@ template <>
 inline constexpr auto choices<RecomputeMethod> =
     std::array{Choice{RecomputeMethod::uniform, "uniform"}, Choice{RecomputeMethod::block, "block"}};
 
-/// A part of a block that selective recomputation can run again; calc/recompute.hpp says which operators it holds.
+/// A part of a block that selective recomputation can run again; calc/training/recompute.hpp says which operators it
+/// holds.
 enum class RecomputeModule : std::uint8_t { core, norm, act, mlp, up };
 template <>
 inline constexpr auto choices<RecomputeModule> = std::array{
@@ -135,7 +136,8 @@ struct DocumentRun {
 /// The documents that fill a packed sequence. A token attends within its own document.
 using Documents = InPlace<DocumentRun, 8>;
 
-/// Fractions of what a device holds that lie in the host's memory, or on its drives, instead (calc/offload.hpp).
+/// Fractions of what a device holds that lie in the host's memory, or on its drives, instead
+/// (calc/training/offload.hpp).
 struct Offload {
   Ratio activations{};  ///< training: of the bytes that each layer keeps for backward
   Ratio optimizer{};    ///< training: of the optimizer's states, and of the updates, which the host computes
@@ -160,7 +162,7 @@ struct Plan {
   Optimizer optimizer = Optimizer::adam;
   bool master = true;  ///< a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
-  Count newton_schulz_steps = 5;  ///< iterations of Muon (calc/muon.hpp)
+  Count newton_schulz_steps = 5;  ///< iterations of Muon (calc/training/muon.hpp)
   Count gradient_bytes = 4;       ///< that are held: 6 are one of 16 bits and its float32 sum
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::uniform;
@@ -170,7 +172,7 @@ struct Plan {
   GluStore glu_store = GluStore::all;
   bool norm_stats = true, dropout = false;
   LogitStore logits{};
-  Count lora_rank = 0;  ///< of adapters (calc/adapter.hpp), which alone are trained; 0: the model is trained
+  Count lora_rank = 0;  ///< of adapters (calc/training/adapter.hpp), which alone are trained; 0: the model is trained
   LoraTargets lora_targets = LoraTargets::all();
   WeightFormats base_precision{};  ///< of the frozen weights under LoRA
   Frozen frozen{};                 ///< weights that are not trained, without adapters

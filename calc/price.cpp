@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "calc/gradient_flow.hpp"
-#include "calc/muon.hpp"
 #include "calc/parallel/expert.hpp"
-#include "calc/recompute.hpp"
+#include "calc/training/gradient_flow.hpp"
+#include "calc/training/muon.hpp"
+#include "calc/training/recompute.hpp"
 
 namespace llmcalc {
 namespace {

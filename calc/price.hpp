@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
+#include "calc/block/program.hpp"
 #include "calc/cluster.hpp"
-#include "calc/exchange.hpp"
-#include "calc/held.hpp"
-#include "calc/liveness.hpp"
-#include "calc/program.hpp"
+#include "calc/cost/held.hpp"
+#include "calc/links/exchange.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/roofline.hpp"
 
 namespace llmcalc {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/gradient_flow.hpp"
+#include "calc/training/gradient_flow.hpp"
 
 namespace llmcalc {
 

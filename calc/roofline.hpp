@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/device.hpp"
 #include "calc/plan.hpp"
 #include "calc/units.hpp"

@@ -14,7 +14,7 @@ struct KernelCounts {
 };
 
 struct Software {
-  // Bytes that kernels move over those that calc/cost.hpp counts.
+  // Bytes that kernels move over those that calc/cost/cost.hpp counts.
   double elementwise = 1;  ///< of element-wise operators, lookups, losses
   double norm = 1;         ///< of norms
   double scores = 1;       ///< of attention's stored scores

@@ -1,8 +1,8 @@
 #include "calc/train.hpp"
 
-#include "calc/muon.hpp"
 #include "calc/run.hpp"
 #include "calc/search.hpp"
+#include "calc/training/muon.hpp"
 
 namespace llmcalc {
 

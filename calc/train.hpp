@@ -4,12 +4,12 @@
 #include <optional>
 #include <vector>
 
-#include "calc/assemble.hpp"
-#include "calc/chunk_time.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
-#include "calc/partition.hpp"
+#include "calc/pipeline/chunk_time.hpp"
 #include "calc/pipeline/makespan.hpp"
+#include "calc/pipeline/partition.hpp"
+#include "calc/step/assemble.hpp"
 
 namespace llmcalc {
 
@@ -28,7 +28,7 @@ TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& l
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition);
 
 /// FLOPs of the optimizer's matrix products in one step, whole model, every matrix once: Muon's. They are executed, and
-/// no model FLOPs. Ranks that hold parts or copies of a matrix repeat them (calc/rank_end.hpp).
+/// no model FLOPs. Ranks that hold parts or copies of a matrix repeat them (calc/step/rank_end.hpp).
 Flops update_flops(const Arch& arch, const Plan& plan);
 
 /// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and
@@ -81,14 +81,14 @@ class StepRoom {
 ///
 ///   step = pipeline of micro-batches, then sums of gradients, then the optimizer's pass
 ///
-/// A rank sums its gradients as soon as its own last backward allows (calc/chunk_time.hpp); the optimizers start
-/// together, once the slowest rank is done, since clipping needs the norm of all gradients. Where a schedule validates
-/// updates afterwards (validates_after), a rank's optimizer follows its own sums, its next step its own optimizer, and
-/// steps follow one another as fast as the rank lets them whose part takes longest, from its first forward (with the
-/// gathers that this waits for) to its update. Left out: the partial norms that ranks pass on meanwhile, rollbacks, and
-/// that ranks of unequal work may shift against each other in later steps. What tensor-parallel ranks
-/// sum once per step, the gradients of a token table that first and last stage share, and those of DualPipe's two
-/// copies of the model follow these sums.
+/// A rank sums its gradients as soon as its own last backward allows (calc/pipeline/chunk_time.hpp); the optimizers
+/// start together, once the slowest rank is done, since clipping needs the norm of all gradients. Where a schedule
+/// validates updates afterwards (validates_after), a rank's optimizer follows its own sums, its next step its own
+/// optimizer, and steps follow one another as fast as the rank lets them whose part takes longest, from its first
+/// forward (with the gathers that this waits for) to its update. Left out: the partial norms that ranks pass on
+/// meanwhile, rollbacks, and that ranks of unequal work may shift against each other in later steps. What
+/// tensor-parallel ranks sum once per step, the gradients of a token table that first and last stage share, and those
+/// of DualPipe's two copies of the model follow these sums.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// The estimate from the rows of price() for this plan and layout.

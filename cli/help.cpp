@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "ask/request/options.hpp"
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
 #include "report/render/lines.hpp"

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "calc/memory.hpp"
+#include "calc/operator/pricing.hpp"
 #include "calc/parameters.hpp"
-#include "calc/pricing.hpp"
 #include "calc/train.hpp"
 #include "evidence/inference_times.hpp"
 #include "evidence/names/inference_stack.hpp"

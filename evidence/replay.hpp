@@ -7,7 +7,7 @@
 
 #include "evidence/profile/operator_table.hpp"
 #include "evidence/rows/run_case.hpp"
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 
 namespace llmcalc {
 

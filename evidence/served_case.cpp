@@ -6,7 +6,7 @@
 
 #include "evidence/case_memory.hpp"
 #include "presets/estimators/engine_scheduler.hpp"
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 
 namespace llmcalc {
 

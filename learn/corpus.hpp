@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "learn/tokenizer.hpp"
+#include "learn/tokens/tokenizer.hpp"
 #include "model/transformer.hpp"
 
 namespace llmcalc::model {

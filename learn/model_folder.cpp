@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <set>
 
-#include "learn/json_tokenizer.hpp"
-#include "learn/sentencepiece.hpp"
 #include "learn/stored_numbers.hpp"
+#include "learn/tokens/json_tokenizer.hpp"
+#include "learn/tokens/sentencepiece.hpp"
 #include "presets/header/checkpoint.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"

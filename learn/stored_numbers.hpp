@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 
 namespace llmcalc::model {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "learn/unicode.hpp"
+#include "learn/tokens/unicode.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc::model {

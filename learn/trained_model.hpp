@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "learn/tokenizer.hpp"
+#include "learn/tokens/tokenizer.hpp"
 #include "model/transformer.hpp"
 #include "presets/model_card.hpp"
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "calc/block.hpp"
-#include "model/arena.hpp"
+#include "calc/block/block.hpp"
 #include "model/backend.hpp"
-#include "model/halves.hpp"
+#include "model/storage/arena.hpp"
+#include "model/storage/halves.hpp"
 
 namespace llmcalc::model {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/program.hpp"
+#include "calc/block/program.hpp"
 #include "model/transformer.hpp"
 
 namespace llmcalc::model {

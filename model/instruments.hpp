@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 #include "calc/plan.hpp"
-#include "model/attention_core.hpp"
+#include "model/layers/attention_core.hpp"
 
 namespace llmcalc::model {
 

@@ -1,9 +1,9 @@
 #include "model/parameter_operators.hpp"
 
+#include "calc/block/program.hpp"
+#include "calc/formats/stored.hpp"
 #include "calc/price.hpp"
-#include "calc/program.hpp"
-#include "calc/stored.hpp"
-#include "model/halves.hpp"
+#include "model/storage/halves.hpp"
 #include "text/error.hpp"
 #include "text/leading_number.hpp"
 

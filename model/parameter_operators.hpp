@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "calc/block.hpp"
+#include "calc/block/block.hpp"
 #include "model/weights.hpp"
 
 namespace llmcalc::model {

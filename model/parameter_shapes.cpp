@@ -1,5 +1,5 @@
-#include "calc/layer_kinds.hpp"
-#include "model/halves.hpp"
+#include "calc/arch/layer_kinds.hpp"
+#include "model/storage/halves.hpp"
 #include "model/weights.hpp"
 
 namespace llmcalc::model {

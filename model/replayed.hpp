@@ -2,7 +2,7 @@
 /// Repeated work that a backend may replay from a recording, and the memory of its results.
 
 #include "model/backend.hpp"
-#include "model/pass.hpp"
+#include "model/pass/pass.hpp"
 
 namespace llmcalc::model {
 

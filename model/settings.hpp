@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "calc/numerics.hpp"
+#include "calc/arch/numerics.hpp"
 #include "calc/plan.hpp"
 
 namespace llmcalc::model {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc::model {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "calc/program.hpp"
+#include "calc/block/program.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc::model {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "model/cpu/make.hpp"
-#include "model/forward.hpp"
+#include "model/pass/forward.hpp"
 #include "model/replayed.hpp"
 
 namespace llmcalc::model {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "calc/optimizer.hpp"
+#include "calc/training/optimizer.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc::model {
@@ -15,7 +15,7 @@ namespace llmcalc::model {
 ///   lion (arXiv:2302.06675): w -= rate (sign(beta1 m + (1 - beta1) g) + decay w), then m = beta2 m + (1 - beta2) g;
 ///   adafactor (arXiv:1804.04235, algorithms 4 and 5; no momentum, rate given): rate, decay, step; the second moment of
 ///   a matrix is the product of the means of its rows and columns;
-///   muon (calc/muon.hpp): momentum of a matrix, orthogonalized; of all else AdamW.
+///   muon (calc/training/muon.hpp): momentum of a matrix, orthogonalized; of all else AdamW.
 struct OptimizerStep {
   Optimizer optimizer = Optimizer::adam;
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0, momentum = 0.9;

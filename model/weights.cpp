@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "calc/muon.hpp"
-#include "calc/program.hpp"
+#include "calc/block/program.hpp"
+#include "calc/training/muon.hpp"
 #include "model/cpu/workers.hpp"
 #include "model/math/dynamic_codes.hpp"
 #include "model/parameter_operators.hpp"
@@ -148,7 +148,7 @@ Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
   return zeros(purpose, backend_.wide() * p.elements());
 }
 
-/// What the optimizer keeps of a parameter from step to step; see calc/optimizer_state.cpp.
+/// What the optimizer keeps of a parameter from step to step; see calc/training/optimizer_state.cpp.
 void Weights::make_states(Parameter& p, const Plan& plan) {
   const auto state = [&](Count n) {
     return zeros(Purpose::optimizer, n * (states_ == StateFormat::wide ? backend_.wide() : Bytes(2)));

@@ -10,8 +10,8 @@
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
-#include "model/adapters.hpp"
 #include "model/backend.hpp"
+#include "model/layers/adapters.hpp"
 
 namespace llmcalc::model {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "calc/handed_on.hpp"
-#include "calc/layer_kinds.hpp"
+#include "calc/arch/handed_on.hpp"
+#include "calc/arch/layer_kinds.hpp"
 #include "calc/parameters.hpp"
 #include "presets/mixer_check.hpp"
 #include "presets/repeats.hpp"

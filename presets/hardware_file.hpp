@@ -26,7 +26,7 @@
 /// a network without "ranks" joins any number (Link::ranks 0 too). "reduces": its
 /// switches sum (NVLink SHARP, InfiniBand SHARP). "topology": "torus" has "dimensions", the devices along each axis,
 /// whose product is "ranks", and a bandwidth that is the sum over the links of a device, two to an axis; "wraps":
-/// slices of whole cubes of so many devices a side are tori too (calc/torus.hpp). Any other topology is a switch.
+/// slices of whole cubes of so many devices a side are tori too (calc/links/torus.hpp). Any other topology is a switch.
 /// "pcie" is the way to the host, unless "host" states another (NVLink-C2C); both numbers of "host" are a device's own
 /// share. A card that has no other link says PCI Express under "link" too.
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "calc/mixer.hpp"
+#include "calc/arch/mixer.hpp"
 #include "presets/arch_check.hpp"
 #include "text/error.hpp"
 

@@ -31,7 +31,7 @@
 ///        or { "kind": "short_convolution", "channels", "taps", "convolution_bias" }
 ///           with "chunk"? (tokens that kernels take at once, default 0: one by one) and "state_bytes"? (default 4)
 
-#include "calc/mixer.hpp"
+#include "calc/arch/mixer.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "calc/arch.hpp"
-#include "calc/narrowed.hpp"
-#include "calc/weight_formats.hpp"
+#include "calc/formats/narrowed.hpp"
+#include "calc/formats/weight_formats.hpp"
 #include "presets/towers.hpp"
 
 namespace llmcalc {

@@ -1,6 +1,6 @@
 #include "presets/repeats.hpp"
 
-#include "calc/layer_kinds.hpp"
+#include "calc/arch/layer_kinds.hpp"
 #include "presets/layer_pattern.hpp"
 
 namespace llmcalc {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "calc/roofline.hpp"
 #include "presets/estimators/training_estimator.hpp"
 #include "text/counted.hpp"

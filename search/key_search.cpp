@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/offload.hpp"
+#include "calc/training/offload.hpp"
 
 namespace llmcalc {
 namespace {

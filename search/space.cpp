@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "calc/route.hpp"
+#include "calc/links/route.hpp"
 #include "calc/run.hpp"
 
 namespace llmcalc {

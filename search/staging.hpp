@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "calc/memory.hpp"
-#include "calc/partition.hpp"
 #include "calc/pipeline/makespan.hpp"
+#include "calc/pipeline/partition.hpp"
 
 namespace llmcalc {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Low-rank adapters of an engine, of which each request chooses one: y = x W + (x A) B with A (in, R) and B (R, out)
-/// beside the matrices of every block (calc/adapter.hpp), N of them in memory at once, each with room for rank R
-/// (vLLM's
+/// beside the matrices of every block (calc/training/adapter.hpp), N of them in memory at once, each with room for rank
+/// R (vLLM's
 /// --max-loras and --max-lora-rank). They are in the format of activations, whatever the weights' is.
 ///
 /// A pass of T rows multiplies each row with one adapter's A and B, and reads the adapters that its rows have, at most

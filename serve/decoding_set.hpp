@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "serve/pass_times.hpp"
 #include "serve/scheduler_rules.hpp"
+#include "serve/times/pass_times.hpp"
 
 namespace llmcalc {
 

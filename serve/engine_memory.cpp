@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "calc/memory.hpp"
-#include "serve/stages.hpp"
+#include "serve/times/stages.hpp"
 
 namespace llmcalc {
 

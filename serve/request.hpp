@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include "serve/clock.hpp"
+#include "serve/times/clock.hpp"
 
 namespace llmcalc {
 

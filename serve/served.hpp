@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "serve/pass_times.hpp"
 #include "serve/request.hpp"
+#include "serve/times/pass_times.hpp"
 #include "serve/traffic.hpp"
 
 namespace llmcalc {

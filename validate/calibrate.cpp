@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
+#include "calc/block/program.hpp"
 #include "calc/price.hpp"
-#include "calc/program.hpp"
 #include "learn/learner.hpp"
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/attention_core.hpp"
+#include "model/layers/attention_core.hpp"
 #include "validate/ledger.hpp"
 
 namespace llmcalc::validate {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calc/units.hpp"
-#include "model/attention_core.hpp"
+#include "model/layers/attention_core.hpp"
 #include "model/trace.hpp"
 
 namespace llmcalc::validate {

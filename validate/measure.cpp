@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/pricing.hpp"
+#include "calc/operator/pricing.hpp"
 #include "model/random.hpp"
 
 namespace llmcalc::validate {

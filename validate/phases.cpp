@@ -1,7 +1,7 @@
 #include "validate/phases.hpp"
 
+#include "calc/block/program.hpp"
 #include "calc/memory.hpp"
-#include "calc/program.hpp"
 #include "calc/train.hpp"
 
 namespace llmcalc::validate {

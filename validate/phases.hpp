@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "calc/arch.hpp"
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 #include "calc/plan.hpp"
 
 namespace llmcalc::validate {

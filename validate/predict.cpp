@@ -1,13 +1,13 @@
 #include "validate/predict.hpp"
 
 #include "calc/block/mixed_residual.hpp"
-#include "calc/cost.hpp"
-#include "calc/gradient_flow.hpp"
-#include "calc/liveness.hpp"
+#include "calc/block/program.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/memory.hpp"
-#include "calc/program.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/train.hpp"
-#include "model/forward.hpp"
+#include "calc/training/gradient_flow.hpp"
+#include "model/pass/forward.hpp"
 
 namespace llmcalc::validate {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "learn/learner.hpp"
 #include "model/random.hpp"
 #include "model/transformer.hpp"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "calc/block.hpp"
+#include "calc/block/block.hpp"
 #include "calc/memory.hpp"
 #include "model/documents.hpp"
-#include "model/machine_memory.hpp"
+#include "model/storage/machine_memory.hpp"
 #include "text/error.hpp"
 #include "validate/case_model.hpp"
 #include "validate/measure.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "model/cpu/make.hpp"
-#include "model/machine_memory.hpp"
+#include "model/storage/machine_memory.hpp"
 #include "validate/compare.hpp"
 #include "validate/suite.hpp"
 

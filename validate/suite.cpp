@@ -3,7 +3,7 @@
 #include <set>
 #include <tuple>
 
-#include "calc/optimizer.hpp"
+#include "calc/training/optimizer.hpp"
 #include "validate/suite_factors.hpp"
 
 namespace llmcalc::validate {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "calc/arch.hpp"
+#include "calc/arch/numerics.hpp"
 #include "calc/layout.hpp"
-#include "calc/numerics.hpp"
 #include "calc/plan.hpp"
 
 namespace llmcalc::model {

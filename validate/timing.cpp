@@ -4,8 +4,8 @@
 #include <chrono>
 #include <map>
 
+#include "calc/block/program.hpp"
 #include "calc/infer.hpp"
-#include "calc/program.hpp"
 #include "calc/train.hpp"
 #include "validate/case_model.hpp"
 #include "validate/measure.hpp"

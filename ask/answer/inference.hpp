@@ -11,7 +11,7 @@
 #include "ask/request/request.hpp"
 #include "calc/infer.hpp"
 #include "calc/memory.hpp"
-#include "calc/pass_spent.hpp"
+#include "calc/pass/pass_spent.hpp"
 
 namespace llmcalc {
 

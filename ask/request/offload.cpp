@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "ask/request/option_values.hpp"
-#include "calc/offload.hpp"
+#include "calc/training/offload.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {

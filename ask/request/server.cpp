@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ask/request/serving_inputs.hpp"
-#include "calc/route.hpp"
+#include "calc/links/route.hpp"
 
 namespace llmcalc {
 

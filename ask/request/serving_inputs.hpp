@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calc/units.hpp"
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 
 namespace llmcalc {
 

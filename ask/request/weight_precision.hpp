@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "calc/weight_formats.hpp"
+#include "calc/formats/weight_formats.hpp"
 #include "presets/model_card.hpp"
 
 namespace llmcalc {

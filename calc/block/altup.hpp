@@ -7,7 +7,7 @@
 /// At the ends of the model each further stream has a hidden x hidden projection, rescaled to the first one's
 /// magnitude. All of it is whole on every rank. Left out: FLOPs of magnitudes and of mixes, and constant factors.
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

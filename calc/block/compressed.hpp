@@ -6,8 +6,8 @@
 /// those. The output is rotated back and goes through a low rank per group of heads. Keys are whole on every
 /// tensor-parallel rank, and heads are cut.
 
-#include "calc/layer_kinds.hpp"
-#include "calc/segment_builder.hpp"
+#include "calc/arch/layer_kinds.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

@@ -11,7 +11,7 @@
 /// encoder's result. A decoding step's core reads its own from the table. How a distance finds its row of the table is
 /// left out.
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

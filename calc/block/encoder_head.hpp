@@ -2,7 +2,7 @@
 /// The heads of an encoder (BERT: arXiv:1810.04805, hf bert/modeling_bert.py). Their dense layers are whole on every
 /// rank.
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

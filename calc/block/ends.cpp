@@ -1,10 +1,10 @@
-#include "calc/block.hpp"
 #include "calc/block/altup.hpp"
+#include "calc/block/block.hpp"
 #include "calc/block/cross.hpp"
 #include "calc/block/encoder_head.hpp"
 #include "calc/block/mixed_residual.hpp"
 #include "calc/block/per_layer.hpp"
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

@@ -10,7 +10,7 @@
 /// a constant to the model's own loss, which trains no weight of an indexer. Left out too: Hadamard transforms of
 /// queries and key, ReLU, the weighted sum over heads, and the search for the largest scores.
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

@@ -12,7 +12,7 @@
 /// The number of tensors in a mix grows with depth. Layers of one kind stay alike: each counts their mean, rounded up,
 /// which only the bytes moved depend on. set_mixed() has the number of a single layer.
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

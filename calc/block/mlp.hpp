@@ -1,7 +1,7 @@
 #pragma once
 /// The operators of a layer's MLP: a dense one, or experts.
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

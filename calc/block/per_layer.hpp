@@ -6,7 +6,7 @@
 /// has run, and kept for backward once; there the gradient of a layer's part takes its place. Constant factors and the
 /// cut of e into parts, which are views of it, are left out.
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

@@ -13,7 +13,7 @@
 ///   mLSTM            arXiv:2405.04517, hf xlstm/modeling_xlstm.py
 ///   short convolution  hf lfm2/modeling_lfm2.py
 
-#include "calc/segment_builder.hpp"
+#include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 

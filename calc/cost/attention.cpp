@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "calc/cost/held.hpp"
 #include "calc/cost/shape_costs.hpp"
-#include "calc/held.hpp"
 
 namespace llmcalc::shape_costs {
 

@@ -23,7 +23,7 @@ Learned learned(const Lookup& s) {
 
 // ---- Linear: y (rows, out) = x (rows, in) W. 2 rows in out FLOPs (Narayanan et al. 2021, arXiv:2104.04473); bias and
 // activation are element-wise and left out. Backward: dx = dy W' and dW = x' dy, exactly twice forward. What is read:
-// calc/operand.hpp.
+// calc/operator/operand.hpp.
 
 Cost forward(const Linear& s, const Pricing&, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);

@@ -1,8 +1,8 @@
 #pragma once
-/// Costs of operators by shape, as calc/cost.hpp asks for them. A shape without a function does not compile.
+/// Costs of operators by shape, as calc/cost/cost.hpp asks for them. A shape without a function does not compile.
 
-#include "calc/cost.hpp"
-#include "calc/stored.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/formats/stored.hpp"
 
 namespace llmcalc::shape_costs {
 

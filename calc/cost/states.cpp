@@ -1,6 +1,6 @@
 #include "calc/cost/shape_costs.hpp"
 
-#include "calc/state_chunk.hpp"
+#include "calc/operator/state_chunk.hpp"
 
 namespace llmcalc::shape_costs {
 

@@ -4,7 +4,7 @@
 /// What works on single tokens is cut in rows. Only attention's core sees the tokens of other ranks:
 ///   ring        (arXiv:2310.01889) keys and values pass from rank to rank, in backward again; their gradients travel
 ///               with them and come home. Beside its own a rank holds one block that arrives (Held::scratch of the
-///               core). Messages run beside the core (RingTime in calc/row_time.hpp).
+///               core). Messages run beside the core (RingTime in calc/step/row_time.hpp).
 ///   all-gather  (Llama 3, arXiv:2407.21783) every rank gathers all keys and values, in backward again, and scatters
 ///               the sum of their gradients. The gathered tensor is a result like any other.
 ///   Ulysses     (DeepSpeed, arXiv:2309.14509) one all-to-all turns q, k and v of all heads and a part of the tokens
@@ -19,7 +19,7 @@
 /// rows. Left out: sums of a ring's partial results. Training only; linear attention is refused (flaw()).
 
 #include "calc/layout.hpp"
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 
 namespace llmcalc {
 

@@ -13,7 +13,8 @@
 ///
 /// Where Layout::expert_nodes limits the nodes of a token's experts, a token crosses the network once for each node, to
 /// the rank there that has its sender's place, which sends it on inside (DeepSeek-V3, arXiv:2412.19437, 2.1.2
-/// and 3.2.2): with K = top_k, D nodes of r ranks and X = expected_nodes() of M / K bytes each (calc/exchange.hpp)
+/// and 3.2.2): with K = top_k, D nodes of r ranks and X = expected_nodes() of M / K bytes each
+/// (calc/links/exchange.hpp)
 ///   between nodes   X (D-1)/D M / K      at most expert_nodes / K of M, in place of all of it
 ///   inside          (r-1)/r M            each of the K rows, wherever it came from
 /// The way back is the mirror image: a node's rows are summed before they cross. Where Layout::once_per_rank holds, a
@@ -24,7 +25,7 @@
 /// which received rows are put, and gates and counts that are sent.
 
 #include "calc/layout.hpp"
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 
 namespace llmcalc {
 

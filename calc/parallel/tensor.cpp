@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/parallel/expert.hpp"
 
 namespace llmcalc {

@@ -3,7 +3,7 @@
 /// as a pass over operators: shapes are cut for the most loaded of `ranks` ranks, and collectives inserted.
 
 #include "calc/layout.hpp"
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 
 namespace llmcalc {
 

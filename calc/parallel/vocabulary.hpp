@@ -4,7 +4,7 @@
 /// the logits; they are no parameters of the model, and no FLOPs of it.
 
 #include "calc/layout.hpp"
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 
 namespace llmcalc {
 

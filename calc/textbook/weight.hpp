@@ -1,7 +1,7 @@
 #pragma once
 /// One row of the table of weights, and how rows are written.
 
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 
 namespace llmcalc::textbook {
 

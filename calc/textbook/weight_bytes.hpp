@@ -1,7 +1,7 @@
 #pragma once
 /// Bytes of the table of weights in any number format.
 
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {

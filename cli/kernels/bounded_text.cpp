@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "model/machine_memory.hpp"
+#include "model/storage/machine_memory.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {

@@ -19,7 +19,7 @@
 #include "cli/stop.hpp"
 #include "learn/beam.hpp"
 #include "learn/trained_model.hpp"
-#include "model/machine_memory.hpp"
+#include "model/storage/machine_memory.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/render/render.hpp"
 #include "report/report.hpp"

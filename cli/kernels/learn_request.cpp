@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "cli/kernels/bounded_text.hpp"
-#include "model/machine_memory.hpp"
+#include "model/storage/machine_memory.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
 #include "text/file_exists.hpp"

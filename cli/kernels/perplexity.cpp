@@ -13,7 +13,7 @@
 #include "cli/print.hpp"
 #include "cli/stop.hpp"
 #include "learn/corpus.hpp"
-#include "model/machine_memory.hpp"
+#include "model/storage/machine_memory.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/report.hpp"
 #include "text/error.hpp"

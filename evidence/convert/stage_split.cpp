@@ -7,9 +7,9 @@
 #include <numeric>
 #include <regex>
 
-#include "calc/block.hpp"
+#include "calc/block/block.hpp"
 #include "calc/parameters.hpp"
-#include "calc/partition.hpp"
+#include "calc/pipeline/partition.hpp"
 #include "evidence/convert/training_row.hpp"
 #include "text/leading_number.hpp"
 #include "text/names.hpp"

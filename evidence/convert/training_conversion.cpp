@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calc/chunk.hpp"
+#include "calc/operator/pricing.hpp"
+#include "calc/pipeline/chunk.hpp"
 #include "calc/pipeline/schedule.hpp"
-#include "calc/pricing.hpp"
 #include "evidence/case_check.hpp"
 #include "evidence/convert/adapter_words.hpp"
 #include "evidence/convert/attention_words.hpp"

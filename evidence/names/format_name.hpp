@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "calc/formats/weight_formats.hpp"
 #include "calc/plan.hpp"
-#include "calc/weight_formats.hpp"
 
 namespace llmcalc {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "calc/operand.hpp"
+#include "calc/operator/operand.hpp"
 #include "calc/price.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"

@@ -6,7 +6,7 @@
 #include "evidence/names/device_name.hpp"
 #include "evidence/profile/operator_table.hpp"
 #include "evidence/rows/run_case.hpp"
-#include "serve/pass_times.hpp"
+#include "serve/times/pass_times.hpp"
 
 namespace llmcalc {
 

@@ -1,14 +1,14 @@
 #pragma once
 /// Rows of tables of operators as work of the engine: each times some of the engine's own operators, at the shapes that
-/// one rank has. FLOPs and bytes are theirs (calc/cost.hpp).
+/// one rank has. FLOPs and bytes are theirs (calc/cost/cost.hpp).
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "calc/cost.hpp"
-#include "calc/op.hpp"
-#include "calc/pricing.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/operator/op.hpp"
+#include "calc/operator/pricing.hpp"
 #include "evidence/profile/operator_table.hpp"
 #include "evidence/profile/table_subject.hpp"
 

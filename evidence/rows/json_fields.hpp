@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calc/choice.hpp"
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 #include "calc/units.hpp"
 #include "text/error.hpp"
 #include "text/json.hpp"

@@ -4,12 +4,12 @@
 
 #include <array>
 
-#include "model/cpu/packed.hpp"
 #include "model/cpu/philox.hpp"
-#include "model/cpu/product.hpp"
+#include "model/cpu/products/packed.hpp"
+#include "model/cpu/products/product.hpp"
+#include "model/cpu/products/vectors.hpp"
 #include "model/cpu/sum.hpp"
 #include "model/cpu/tiles.hpp"
-#include "model/cpu/vectors.hpp"
 #include "model/math/activation.hpp"
 
 #ifdef __AVX512F__

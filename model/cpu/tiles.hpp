@@ -5,9 +5,9 @@
 
 #include <atomic>
 
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 #include "model/backend.hpp"
-#include "model/cpu/matmul_shape.hpp"
+#include "model/cpu/products/matmul_shape.hpp"
 #include "model/math/numbers.hpp"
 
 namespace llmcalc::model {

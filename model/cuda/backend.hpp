@@ -7,23 +7,23 @@
 #include <string>
 #include <vector>
 
-#include "model/cuda/attention.hpp"
-#include "model/cuda/attention_launches.hpp"
-#include "model/cuda/classifier.hpp"
-#include "model/cuda/column_sums.hpp"
 #include "model/cuda/copy.hpp"
-#include "model/cuda/experts.hpp"
 #include "model/cuda/fast/core_choice.hpp"
 #include "model/cuda/fast/decode_attention.hpp"
 #include "model/cuda/fast/replay.hpp"
-#include "model/cuda/lookup.hpp"
-#include "model/cuda/norm.hpp"
-#include "model/cuda/optimizer.hpp"
-#include "model/cuda/pointwise.hpp"
-#include "model/cuda/position.hpp"
-#include "model/cuda/products.hpp"
+#include "model/cuda/kernels/attention.hpp"
+#include "model/cuda/kernels/attention_launches.hpp"
+#include "model/cuda/kernels/classifier.hpp"
+#include "model/cuda/kernels/column_sums.hpp"
+#include "model/cuda/kernels/experts.hpp"
+#include "model/cuda/kernels/lookup.hpp"
+#include "model/cuda/kernels/norm.hpp"
+#include "model/cuda/kernels/optimizer.hpp"
+#include "model/cuda/kernels/pointwise.hpp"
+#include "model/cuda/kernels/position.hpp"
+#include "model/cuda/kernels/products.hpp"
+#include "model/cuda/kernels/rows.hpp"
 #include "model/cuda/room.hpp"
-#include "model/cuda/rows.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -3,7 +3,7 @@
 
 #include "model/backend.hpp"
 #include "model/cuda/fast/replay.hpp"
-#include "model/cuda/pack.hpp"
+#include "model/cuda/kernels/pack.hpp"
 
 namespace llmcalc::model::cuda {
 

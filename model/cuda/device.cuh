@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu/matmul_shape.hpp"
+#include "model/cpu/products/matmul_shape.hpp"
 #include "model/cuda/fast/graph.cuh"
-#include "model/cuda/memory_terms.hpp"
+#include "model/cuda/instruments/memory_terms.hpp"
 #include "model/cuda/thread.hpp"
 #include "model/device_error.hpp"
 

@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "model/cuda/counters.hpp"
 #include "model/cuda/device.cuh"
-#include "model/cuda/nvml.hpp"
-#include "model/cuda/tensor_work.hpp"
+#include "model/cuda/instruments/counters.hpp"
+#include "model/cuda/instruments/nvml.hpp"
+#include "model/cuda/instruments/tensor_work.hpp"
 
 namespace llmcalc::model::cuda {
 

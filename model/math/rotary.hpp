@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include "calc/numerics.hpp"
+#include "calc/arch/numerics.hpp"
 
 namespace llmcalc::model {
 

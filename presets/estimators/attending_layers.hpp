@@ -1,7 +1,7 @@
 #pragma once
 /// The layers of a model that cache keys and values: all of them, or those of a window or chunk.
 
-#include "calc/layer_kinds.hpp"
+#include "calc/arch/layer_kinds.hpp"
 
 namespace llmcalc {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/route.hpp"
+#include "calc/links/route.hpp"
 #include "presets/estimators/attending_layers.hpp"
 
 namespace llmcalc {

@@ -1,6 +1,6 @@
 #pragma once
 /// The estimator of a training step: what a device reaches, from its architecture and the software that runs on it. The
-/// engine's rows stay as they are, and are priced at other rates (calc/roofline.hpp, calc/row_time.hpp).
+/// engine's rows stay as they are, and are priced at other rates (calc/roofline.hpp, calc/step/row_time.hpp).
 ///
 /// A step's time depends on at most 40 parameters, none of which belongs to a single type of GPU. Each has physical
 /// bounds and a default with a public source; `llmcalc accuracy training --fit` fits them to published measurements,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calc/arch.hpp"
-#include "calc/weight_formats.hpp"
+#include "calc/formats/weight_formats.hpp"
 
 namespace llmcalc {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "calc/layer_kinds.hpp"
+#include "calc/arch/layer_kinds.hpp"
 
 namespace llmcalc {
 

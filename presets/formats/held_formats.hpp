@@ -5,7 +5,7 @@
 #include <map>
 
 #include "calc/arch.hpp"
-#include "calc/weight_formats.hpp"
+#include "calc/formats/weight_formats.hpp"
 
 namespace llmcalc {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "calc/weight_formats.hpp"
+#include "calc/formats/weight_formats.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {

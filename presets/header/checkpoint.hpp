@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "calc/layer_set.hpp"
+#include "calc/arch/layer_set.hpp"
 #include "presets/header/gguf_model.hpp"
 #include "text/names.hpp"
 

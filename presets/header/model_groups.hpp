@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "calc/arch.hpp"
-#include "calc/layer_kinds.hpp"
+#include "calc/arch/layer_kinds.hpp"
 #include "presets/header/tensor_group.hpp"
 
 namespace llmcalc {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "calc/formats/weight_formats.hpp"
 #include "calc/units.hpp"
-#include "calc/weight_formats.hpp"
 #include "presets/header/checkpoint.hpp"
 
 namespace llmcalc {

@@ -12,8 +12,8 @@
 #include "presets/import/families.hpp"
 #include "presets/import/foreign_class.hpp"
 #include "presets/import/numerics.hpp"
-#include "presets/import/quantization.hpp"
-#include "presets/import/vision.hpp"
+#include "presets/import/quantization/quantization.hpp"
+#include "presets/import/vision/vision.hpp"
 #include "text/counted.hpp"
 #include "text/names.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "calc/numerics.hpp"
+#include "calc/arch/numerics.hpp"
 #include "presets/model_card.hpp"
 #include "text/json.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calc/numerics.hpp"
+#include "calc/arch/numerics.hpp"
 #include "presets/import/config.hpp"
 
 namespace llmcalc::import {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ask/answer/serving/settle.hpp"
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/roofline.hpp"

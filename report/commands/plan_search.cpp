@@ -10,7 +10,7 @@
 
 #include "ask/answer/process_estimate.hpp"
 #include "ask/request/options.hpp"
-#include "calc/offload.hpp"
+#include "calc/training/offload.hpp"
 #include "text/counted.hpp"
 #include "text/elapsed.hpp"
 #include "text/format.hpp"

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "calc/gradient_flow.hpp"
+#include "calc/links/route.hpp"
 #include "calc/roofline.hpp"
-#include "calc/route.hpp"
 #include "calc/train.hpp"
+#include "calc/training/gradient_flow.hpp"
 #include "report/explain/merged_terms.hpp"
 #include "report/explain/sum.hpp"
 #include "text/format.hpp"

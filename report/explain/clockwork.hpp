@@ -1,7 +1,7 @@
 #pragma once
 /// Times as sums over operators: the roofline's terms, with the FLOPs and bytes that --ops lists.
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "report/explain/formula.hpp"
 #include "report/explain/setting.hpp"
 

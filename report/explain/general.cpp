@@ -4,14 +4,14 @@
 
 #include "ask/answer/process_estimate.hpp"
 #include "calc/cluster.hpp"
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "calc/scaling.hpp"
 #include "text/format.hpp"
 
 namespace llmcalc::explain {
 namespace {
 
-// ---- Collectives: rounds x latency + load x M/bandwidth (calc/collective.hpp)
+// ---- Collectives: rounds x latency + load x M/bandwidth (calc/links/collective.hpp)
 
 struct CollectiveFormula {
   CollectiveOp op;
@@ -47,7 +47,7 @@ constexpr CollectiveFormula collective_formulas[] = {
     {CollectiveOp::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
     {CollectiveOp::p2p, By::direct, "alpha + M/beta_l"},
 };
-/// Over a torus (calc/torus.hpp); of an all-to-all where the longest axis has an even number of ranks.
+/// Over a torus (calc/links/torus.hpp); of an all-to-all where the longest axis has an even number of ranks.
 struct TorusFormula {
   CollectiveOp op;
   const char* expression;

@@ -1,7 +1,7 @@
 #include "report/explain/operator_formula.hpp"
 
-#include "calc/cost.hpp"
-#include "calc/operand.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/operator/operand.hpp"
 #include "calc/textbook/flops.hpp"
 #include "calc/textbook/operands.hpp"
 #include "report/explain/expr.hpp"

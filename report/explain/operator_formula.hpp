@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "calc/op.hpp"
-#include "calc/pricing.hpp"
+#include "calc/operator/op.hpp"
+#include "calc/operator/pricing.hpp"
 #include "report/explain/formula.hpp"
 #include "report/report.hpp"
 #include "text/format.hpp"

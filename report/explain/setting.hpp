@@ -12,7 +12,7 @@
 #include "ask/answer/serving/server.hpp"
 #include "ask/answer/training.hpp"
 #include "ask/request/request.hpp"
-#include "calc/block.hpp"
+#include "calc/block/block.hpp"
 #include "calc/infer.hpp"
 #include "calc/textbook/sizes.hpp"
 #include "calc/train.hpp"

@@ -5,7 +5,7 @@
 #include "ask/answer/interval.hpp"
 #include "ask/request/prices.hpp"
 #include "ask/request/request.hpp"
-#include "calc/pass_spent.hpp"
+#include "calc/pass/pass_spent.hpp"
 #include "calc/run.hpp"
 #include "report/interval.hpp"
 #include "report/question.hpp"

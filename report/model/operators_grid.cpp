@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ask/request/request.hpp"
-#include "calc/assemble.hpp"
+#include "calc/step/assemble.hpp"
 #include "report/explain/operator_formula.hpp"
 #include "report/model/shape_text.hpp"
 #include "report/render/render.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "calc/op.hpp"
+#include "calc/operator/op.hpp"
 
 namespace llmcalc {
 

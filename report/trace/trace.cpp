@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "calc/route.hpp"
-#include "calc/step_events.hpp"
+#include "calc/links/route.hpp"
+#include "calc/step/step_events.hpp"
 #include "report/trace/trace_names.hpp"
 #include "report/trace/trace_text.hpp"
 #include "text/error.hpp"

@@ -2,10 +2,10 @@
 
 #include "calc/block/altup.hpp"
 
-#include "calc/liveness.hpp"
+#include "calc/block/segment_builder.hpp"
 #include "calc/memory.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
-#include "calc/segment_builder.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/calc/stored_check.hpp"
 #include "tests/catch.hpp"

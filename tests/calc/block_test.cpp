@@ -1,8 +1,8 @@
 // The operators of every kind of block, by name and order: the contract that the reference transformer keeps too.
 
-#include "calc/block.hpp"
+#include "calc/block/block.hpp"
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

@@ -1,8 +1,8 @@
 // Encoders with windows, with tables of distances in every layer, and with a first layer that has no norm.
 
-#include "calc/liveness.hpp"
 #include "calc/memory.hpp"
-#include "calc/pairs.hpp"
+#include "calc/operator/liveness.hpp"
+#include "calc/operator/pairs.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "tests/calc/engine_archs.hpp"

@@ -1,7 +1,7 @@
 #include "calc/choice.hpp"
 
 #include "calc/arch.hpp"
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "calc/plan.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,6 @@
 // A chunk's layers and the exchanges beside them, one layer at a time.
 
-#include "calc/chunk_time.hpp"
+#include "calc/pipeline/chunk_time.hpp"
 
 #include <algorithm>
 

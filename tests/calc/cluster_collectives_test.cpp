@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/assemble.hpp"
+#include "calc/step/assemble.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "calc/step_events.hpp"
+#include "calc/step/step_events.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,6 @@
 // Exchanges over the levels of a cluster.
 
-#include "calc/assemble.hpp"
+#include "calc/step/assemble.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

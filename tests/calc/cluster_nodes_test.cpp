@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "calc/assemble.hpp"
-#include "calc/route.hpp"
+#include "calc/links/route.hpp"
+#include "calc/step/assemble.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 
 #include <numeric>
 #include <vector>

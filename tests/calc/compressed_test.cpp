@@ -2,8 +2,8 @@
 
 #include "calc/block/compressed.hpp"
 
-#include "calc/cost.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 #include "calc/infer.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"

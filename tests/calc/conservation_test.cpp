@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/pipeline/events.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"

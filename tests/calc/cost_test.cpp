@@ -1,11 +1,11 @@
 // The price of every shape, counted by hand. Rows 2, widths small primes, so that no two terms look alike.
 
-#include "calc/cost.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 
 #include <cmath>
 
-#include "calc/program.hpp"
+#include "calc/block/program.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,6 @@
-// Number formats in bytes: sizes from ggml-common.h, OCP MX v1.0 and the papers that calc/dtype.hpp names.
+// Number formats in bytes: sizes from ggml-common.h, OCP MX v1.0 and the papers that calc/formats/dtype.hpp names.
 
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 
 #include <set>
 #include <string>

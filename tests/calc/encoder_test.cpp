@@ -1,9 +1,9 @@
 // Encoders, and an encoder before a decoder: who sees whom, what is cached, what a decoding step does.
 
-#include "calc/handed_on.hpp"
+#include "calc/arch/handed_on.hpp"
 #include "calc/infer.hpp"
-#include "calc/liveness.hpp"
 #include "calc/memory.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "tests/calc/engine_archs.hpp"

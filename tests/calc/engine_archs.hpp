@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "calc/block/program.hpp"
 #include "calc/cluster.hpp"
-#include "calc/cost.hpp"
-#include "calc/program.hpp"
+#include "calc/cost/cost.hpp"
 
 namespace llmcalc::test {
 

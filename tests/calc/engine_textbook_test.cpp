@@ -1,7 +1,7 @@
 // What a block keeps by data flow, against the closed forms of activation memory and the terms that they leave out.
 
-#include "calc/cost.hpp"
-#include "calc/liveness.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

@@ -1,8 +1,8 @@
 // What a group sends, and over which link.
 
-#include "calc/exchange.hpp"
+#include "calc/links/exchange.hpp"
 
-#include "calc/route.hpp"
+#include "calc/links/route.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

@@ -6,10 +6,10 @@
 #include <random>
 #include <vector>
 
-#include "calc/cost.hpp"
-#include "calc/exchange.hpp"
-#include "calc/held.hpp"
-#include "calc/liveness.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
+#include "calc/links/exchange.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/price.hpp"
 #include "calc/textbook/parallel.hpp"
 #include "tests/calc/engine_archs.hpp"

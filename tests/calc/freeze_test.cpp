@@ -1,9 +1,9 @@
 // Parts of a model that are frozen without adapters: what they keep, do and exchange, counted a second way.
 
-#include "calc/gradient_flow.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/held.hpp"
 #include "calc/parameters.hpp"
 #include "calc/train.hpp"
+#include "calc/training/gradient_flow.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

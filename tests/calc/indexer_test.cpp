@@ -2,14 +2,14 @@
 
 #include "calc/block/indexer.hpp"
 
-#include "calc/cost.hpp"
-#include "calc/gradient_flow.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 #include "calc/infer.hpp"
 #include "calc/memory.hpp"
 #include "calc/parallel/tensor.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/flops.hpp"
+#include "calc/training/gradient_flow.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

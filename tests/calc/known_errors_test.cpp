@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "calc/infer.hpp"
-#include "calc/liveness.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
 #include "calc/train.hpp"
 #include "tests/calc/engine_archs.hpp"

@@ -1,15 +1,15 @@
 // What is kept for backward, and the most that is alive at once, against a simulation that knows only when a tensor is
 // made, read and last read.
 
-#include "calc/liveness.hpp"
+#include "calc/operator/liveness.hpp"
 
 #include <array>
 #include <map>
 #include <set>
 #include <vector>
 
-#include "calc/cost.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

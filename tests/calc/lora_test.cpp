@@ -1,8 +1,8 @@
 // Adapters that alone are trained: their numbers, what their training holds and does, and how ranks cut them.
 
-#include "calc/adapter.hpp"
-#include "calc/gradient_flow.hpp"
 #include "calc/train.hpp"
+#include "calc/training/adapter.hpp"
+#include "calc/training/gradient_flow.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

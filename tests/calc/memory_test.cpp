@@ -2,9 +2,9 @@
 
 #include "calc/memory.hpp"
 
-#include "calc/liveness.hpp"
+#include "calc/block/program.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
-#include "calc/program.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

@@ -2,9 +2,9 @@
 
 #include "calc/block/mixed_residual.hpp"
 
-#include "calc/handed_on.hpp"
-#include "calc/liveness.hpp"
+#include "calc/arch/handed_on.hpp"
 #include "calc/memory.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/calc/stored_check.hpp"

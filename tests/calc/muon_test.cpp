@@ -1,7 +1,7 @@
 // Muon: one state for the blocks' matrices and two for all else, iterations whose FLOPs are counted from every matrix's
 // sides, and how ranks share them out.
 
-#include "calc/muon.hpp"
+#include "calc/training/muon.hpp"
 
 #include "calc/parameters.hpp"
 #include "calc/textbook/muon.hpp"

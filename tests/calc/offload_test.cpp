@@ -1,11 +1,11 @@
 // What lies on the host: bytes by a second road, transfers one at a time, and what holds for every plan.
 
-#include "calc/offload.hpp"
+#include "calc/training/offload.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "calc/step_events.hpp"
+#include "calc/step/step_events.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "calc/parameters.hpp"
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

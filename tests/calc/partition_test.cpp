@@ -1,6 +1,6 @@
 // Layers over the chunks of a pipeline: no cut is better, every chunk has a layer.
 
-#include "calc/partition.hpp"
+#include "calc/pipeline/partition.hpp"
 
 #include <algorithm>
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "calc/handed_on.hpp"
+#include "calc/arch/handed_on.hpp"
 #include "calc/layout.hpp"
-#include "calc/liveness.hpp"
 #include "calc/memory.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

@@ -1,6 +1,6 @@
 // What the modules of a block that run again keep, and what is alive while they do.
 
-#include "calc/liveness.hpp"
+#include "calc/operator/liveness.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

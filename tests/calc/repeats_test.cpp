@@ -1,12 +1,12 @@
 // Layers that repeat the weights of others: what counts once, and what counts in each of them (ALBERT, Ouro).
 
-#include "calc/layer_kinds.hpp"
+#include "calc/arch/layer_kinds.hpp"
 #include "calc/layout.hpp"
 #include "calc/memory.hpp"
-#include "calc/offload.hpp"
 #include "calc/parameters.hpp"
-#include "calc/row_time.hpp"
+#include "calc/step/row_time.hpp"
 #include "calc/train.hpp"
+#include "calc/training/offload.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

@@ -1,10 +1,10 @@
 // Groups of ranks that do not divide evenly over nodes.
 
-#include "calc/route.hpp"
+#include "calc/links/route.hpp"
 
 #include <map>
 
-#include "calc/assemble.hpp"
+#include "calc/step/assemble.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

@@ -1,10 +1,10 @@
 // RWKV-7: what its layers learn, keep, hand on and hold of a sequence, and how ranks share them.
 
-#include "calc/cost.hpp"
-#include "calc/handed_on.hpp"
-#include "calc/held.hpp"
-#include "calc/liveness.hpp"
+#include "calc/arch/handed_on.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 #include "calc/memory.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parallel/tensor.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/inference.hpp"

@@ -1,8 +1,8 @@
 // Scans of heads of Mamba-1 (PLaMo 2), RG-LRU, mLSTM, RWKV-5 and RWKV-6: what they learn, keep, do and hold of a
 // sequence, and how ranks share them.
 
-#include "calc/cost.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 #include "calc/memory.hpp"
 #include "calc/parallel/tensor.hpp"
 #include "calc/parameters.hpp"

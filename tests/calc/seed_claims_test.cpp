@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "calc/run.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "tests/calc/textbook_archs.hpp"

@@ -1,9 +1,9 @@
 // Blocks of two attentions and two dense MLPs with experts beside them, and experts that return their input.
 
-#include "calc/block.hpp"
-#include "calc/cost.hpp"
+#include "calc/block/block.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/memory.hpp"
-#include "calc/operand.hpp"
+#include "calc/operator/operand.hpp"
 #include "calc/parameters.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

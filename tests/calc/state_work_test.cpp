@@ -1,6 +1,6 @@
 // FLOPs of recurrences and convolutions, model and done, counted by hand: heads of N x P, T tokens, chunks of C.
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "calc/cost.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "tests/calc/engine_archs.hpp"

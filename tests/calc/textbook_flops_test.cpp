@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/textbook/inference.hpp"
 #include "calc/textbook/parameters.hpp"
 #include "calc/textbook/seeds.hpp"

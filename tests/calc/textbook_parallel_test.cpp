@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

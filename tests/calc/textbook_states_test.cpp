@@ -1,6 +1,6 @@
 #include "calc/textbook/states.hpp"
 
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

@@ -1,10 +1,10 @@
 // A torus against messages that are walked link by link, and against published shapes and times.
 
-#include "calc/torus.hpp"
+#include "calc/links/torus.hpp"
 
 #include <map>
 
-#include "calc/assemble.hpp"
+#include "calc/step/assemble.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "calc/cost.hpp"
-#include "calc/held.hpp"
+#include "calc/cost/cost.hpp"
+#include "calc/cost/held.hpp"
 #include "calc/memory.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

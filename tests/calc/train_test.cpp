@@ -2,7 +2,7 @@
 
 #include "calc/train.hpp"
 
-#include "calc/program.hpp"
+#include "calc/block/program.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/calc/estimates.hpp"
 #include "tests/catch.hpp"

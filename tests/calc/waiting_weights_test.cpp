@@ -1,6 +1,6 @@
 // What waits for weight gradients that a schedule puts off, and when sharded inputs are gathered for them.
 
-#include "calc/row_time.hpp"
+#include "calc/step/row_time.hpp"
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
 

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "ask/request/request.hpp"
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "calc/price.hpp"
 #include "calc/scaling.hpp"
 #include "presets/builtin.hpp"

@@ -1,6 +1,6 @@
 // The golden parameters and FLOPs, from the engine's operators: the textbook takes no part.
 
-#include "calc/cost.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/infer.hpp"
 #include "calc/parameters.hpp"
 #include "calc/price.hpp"

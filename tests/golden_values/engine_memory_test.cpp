@@ -1,11 +1,11 @@
 // The golden activations, states, caches and traffic, from the engine's operators: the textbook takes no part.
 
-#include "calc/cost.hpp"
+#include "calc/block/program.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/infer.hpp"
-#include "calc/liveness.hpp"
 #include "calc/memory.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
-#include "calc/program.hpp"
 #include "tests/golden_values/engine.hpp"
 
 using namespace llmcalc;

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "calc/dtype.hpp"
+#include "calc/formats/dtype.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "tests/golden_values/golden_rows.hpp"
 

@@ -1,4 +1,4 @@
-#include "calc/collective.hpp"
+#include "calc/links/collective.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "tests/golden_values/golden_rows.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "learn/json_tokenizer.hpp"
 #include "learn/text_steps.hpp"
+#include "learn/tokens/json_tokenizer.hpp"
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"
 #include "text/json.hpp"

@@ -1,6 +1,6 @@
 // tokenizer.json beside Hugging Face's library (scripts/tokenizer-fixtures), and files that are refused.
 
-#include "learn/json_tokenizer.hpp"
+#include "learn/tokens/json_tokenizer.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"

@@ -1,4 +1,4 @@
-#include "learn/tokenizer.hpp"
+#include "learn/tokens/tokenizer.hpp"
 
 #include <unistd.h>
 

@@ -1,14 +1,14 @@
 // GGUF's K blocks: bytes, the numbers that hand-made blocks stand for, and what rounding changes.
 
-#include "model/blocks.hpp"
+#include "model/storage/blocks.hpp"
 
 #include <array>
 #include <cmath>
 #include <vector>
 
-#include "model/coded.hpp"
 #include "model/math/numbers.hpp"
 #include "model/random.hpp"
+#include "model/storage/coded.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

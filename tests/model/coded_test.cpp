@@ -1,6 +1,6 @@
 // Codes of numbers take the bytes that the engine counts, and stand for numbers near by.
 
-#include "model/coded.hpp"
+#include "model/storage/coded.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // Prediction and execution agree: the same operators in the same order, the same bytes, the same FLOPs.
 
 #include "tests/model/contract.hpp"
-#include "model/forward.hpp"
+#include "model/pass/forward.hpp"
 #include "tests/model/emulated.hpp"
 
 using namespace llmcalc;

@@ -1,7 +1,7 @@
 // Hardware counters, as far as they go without hardware: CUPTI's description of chips needs no driver, and a stand-in
 // says what it was asked.
 
-#include "model/cuda/counters.hpp"
+#include "model/cuda/instruments/counters.hpp"
 #include "model/cuda/shared_library.hpp"
 #include "tests/catch.hpp"
 

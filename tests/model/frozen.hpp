@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/forward.hpp"
+#include "model/pass/forward.hpp"
 #include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {

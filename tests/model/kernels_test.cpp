@@ -4,8 +4,8 @@
 #include <cmath>
 
 #define LLMCALC_ISA tested  // instances of our own
-#include "model/cpu/dropout.hpp"
 #include "model/cpu/make.hpp"
+#include "model/cpu/rowwise/dropout.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"

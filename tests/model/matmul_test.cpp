@@ -3,7 +3,7 @@
 #include <cmath>
 
 #define LLMCALC_ISA tested  // instances of our own
-#include "model/cpu/matmul.hpp"
+#include "model/cpu/products/matmul.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,6 @@
 // A GPU's memory, explained by terms whose sum is what is used.
 
-#include "model/cuda/memory_terms.hpp"
+#include "model/cuda/instruments/memory_terms.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

@@ -7,8 +7,8 @@
 
 #include "calc/memory.hpp"
 #include "calc/run.hpp"
+#include "model/cuda/instruments/tensor_work.hpp"
 #include "model/cuda/open.hpp"
-#include "model/cuda/tensor_work.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"

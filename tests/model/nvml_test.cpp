@@ -1,6 +1,6 @@
 // What NVML tells, read from a library that stands in for the driver's.
 
-#include "model/cuda/nvml.hpp"
+#include "model/cuda/instruments/nvml.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

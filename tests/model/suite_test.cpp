@@ -7,11 +7,11 @@
 #include <set>
 #include <utility>
 
-#include "calc/cost.hpp"
-#include "calc/layer_kinds.hpp"
+#include "calc/arch/layer_kinds.hpp"
+#include "calc/block/program.hpp"
+#include "calc/cost/cost.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
-#include "calc/program.hpp"
 #include "calc/train.hpp"
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"

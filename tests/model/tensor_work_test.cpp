@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "model/cuda/tensor_work.hpp"
+#include "model/cuda/instruments/tensor_work.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
 #include "tests/models/tiny.hpp"

@@ -17,7 +17,7 @@
 #include <functional>
 #include <vector>
 
-#include "serve/clock.hpp"
+#include "serve/times/clock.hpp"
 
 namespace llmcalc::oracle {
 

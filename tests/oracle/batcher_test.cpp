@@ -2,7 +2,7 @@
 
 #include "tests/oracle/batcher.hpp"
 
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/fast_card.hpp"

@@ -1,7 +1,7 @@
 // Models of mid-2025 to 2026, and Jamba: published configurations, and counts worked out from the modelling code.
 
-#include "calc/liveness.hpp"
 #include "calc/memory.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/mtp.hpp"
 #include "calc/textbook/stored.hpp"

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <set>
 
+#include "calc/block/program.hpp"
 #include "calc/infer.hpp"
-#include "calc/liveness.hpp"
+#include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
-#include "calc/program.hpp"
 #include "calc/textbook/stored.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "calc/train.hpp"

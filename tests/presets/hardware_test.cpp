@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "calc/assemble.hpp"
+#include "calc/step/assemble.hpp"
 #include "presets/builtin.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/load.hpp"

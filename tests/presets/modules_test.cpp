@@ -1,6 +1,6 @@
 // The matrices that quantisation blocks name are those that the engine counts.
 
-#include "presets/import/modules.hpp"
+#include "presets/import/quantization/modules.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "calc/price.hpp"
 #include "presets/builtin.hpp"
-#include "presets/import/matrices.hpp"
+#include "presets/import/quantization/matrices.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"

@@ -5,7 +5,7 @@
 
 #include "calc/memory.hpp"
 #include "presets/import/import.hpp"
-#include "presets/import/scheme.hpp"
+#include "presets/import/quantization/scheme.hpp"
 #include "tests/sentence.hpp"
 
 namespace llmcalc::test {

@@ -4,7 +4,7 @@
 #include "calc/parameters.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "presets/import/import.hpp"
-#include "presets/import/scheme.hpp"
+#include "presets/import/quantization/scheme.hpp"
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/presets/released.hpp"

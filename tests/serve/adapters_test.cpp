@@ -3,7 +3,7 @@
 #include "serve/adapters.hpp"
 
 #include "calc/infer.hpp"
-#include "serve/pass_times.hpp"
+#include "serve/times/pass_times.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/fast_card.hpp"

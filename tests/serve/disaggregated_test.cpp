@@ -1,6 +1,6 @@
 // Engines for prompts and engines for answers, by hand.
 
-#include "serve/disaggregated.hpp"
+#include "serve/fleet/disaggregated.hpp"
 
 #include <cmath>
 

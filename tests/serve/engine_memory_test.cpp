@@ -3,7 +3,7 @@
 #include "serve/engine_memory.hpp"
 
 #include "calc/memory.hpp"
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"
 #include "tests/serve/plain_server.hpp"

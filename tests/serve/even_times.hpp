@@ -1,8 +1,8 @@
 #pragma once
 /// Times of passes that a reader can add up by hand.
 
-#include "serve/pass_times.hpp"
 #include "serve/request.hpp"
+#include "serve/times/pass_times.hpp"
 
 namespace llmcalc::test {
 

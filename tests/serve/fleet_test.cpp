@@ -1,6 +1,6 @@
 // A server in time, by hand.
 
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 // Times of passes, from prices and from tables.
 
-#include "serve/pass_times.hpp"
+#include "serve/times/pass_times.hpp"
 
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

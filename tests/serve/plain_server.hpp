@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "serve/drafts.hpp"
-#include "serve/pass_times.hpp"
 #include "serve/scheduler_rules.hpp"
+#include "serve/times/pass_times.hpp"
 #include "serve/traffic.hpp"
 
 namespace llmcalc::test {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"
 

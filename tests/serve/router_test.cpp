@@ -1,6 +1,6 @@
 // Replicas behind a router.
 
-#include "serve/router.hpp"
+#include "serve/fleet/router.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"
 

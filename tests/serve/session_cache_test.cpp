@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "serve/steady_state.hpp"
+#include "serve/times/steady_state.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"
 

@@ -1,11 +1,11 @@
 // Pipelines of a server: stages, their pace, their memory, micro-batches.
 
-#include "serve/stages.hpp"
+#include "serve/times/stages.hpp"
 
 #include "calc/memory.hpp"
-#include "calc/row_time.hpp"
+#include "calc/step/row_time.hpp"
 #include "serve/engine_memory.hpp"
-#include "serve/fleet.hpp"
+#include "serve/fleet/fleet.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"

@@ -1,6 +1,6 @@
 // The capacity by the limits of a pass, against arithmetic and against simulations.
 
-#include "serve/steady_state.hpp"
+#include "serve/times/steady_state.hpp"
 
 #include <cmath>
 

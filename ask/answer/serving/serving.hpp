@@ -8,9 +8,9 @@
 #include "ask/answer/serving/request_log.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
-#include "serve/disaggregated.hpp"
 #include "serve/engine_memory.hpp"
-#include "serve/steady_state.hpp"
+#include "serve/fleet/disaggregated.hpp"
+#include "serve/times/steady_state.hpp"
 
 namespace llmcalc {
 

@@ -15,8 +15,8 @@
 #include "ask/request/offload.hpp"
 #include "ask/request/option_values.hpp"
 #include "ask/request/software.hpp"
+#include "calc/links/route.hpp"
 #include "calc/roofline.hpp"
-#include "calc/route.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "text/error.hpp"
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "ask/request/option_values.hpp"
-#include "calc/adapter.hpp"
 #include "calc/price.hpp"
+#include "calc/training/adapter.hpp"
 #include "presets/formats/weight_formats.hpp"
 
 namespace llmcalc {

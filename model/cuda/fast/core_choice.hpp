@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "model/attention_core.hpp"
+#include "model/layers/attention_core.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -9,8 +9,8 @@
 #include <bit>
 #include <limits>
 
-#include "model/cuda/attention.hpp"
-#include "model/cuda/pack.hpp"
+#include "model/cuda/kernels/attention.hpp"
+#include "model/cuda/kernels/pack.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {

@@ -4,7 +4,7 @@
 ///
 /// Products of a few rows with a matrix that is read once, at the speed of memory: decoding.
 
-#include "model/cuda/pack.hpp"
+#include "model/cuda/kernels/pack.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "model/attention_core.hpp"
 #include "model/cuda/fast/mma_backward.hpp"
+#include "model/layers/attention_core.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -4,8 +4,8 @@
 /// Flash attention on tensor cores, forward (FlashAttention-2, Dao 2023, arXiv:2307.08691): a block per 128 queries of
 /// a head, 32 to each of its warps, which keep their output and the scores of a tile of keys in registers.
 
-#include "model/cuda/attention.hpp"
 #include "model/cuda/fast/mma_shape.hpp"
+#include "model/cuda/kernels/attention.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -4,10 +4,10 @@
 
 #include <map>
 
-#include "calc/handed_on.hpp"
-#include "calc/liveness.hpp"
+#include "calc/arch/handed_on.hpp"
+#include "calc/block/program.hpp"
 #include "calc/memory.hpp"
-#include "calc/program.hpp"
+#include "calc/operator/liveness.hpp"
 
 namespace llmcalc::explain {
 namespace {

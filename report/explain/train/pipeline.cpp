@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "ask/answer/stages.hpp"
-#include "calc/stage_chunks.hpp"
-#include "calc/step_parts.hpp"
+#include "calc/pipeline/stage_chunks.hpp"
+#include "calc/step/step_parts.hpp"
 #include "report/explain/definition.hpp"
 #include "report/train/stages.hpp"
 

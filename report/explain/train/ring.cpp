@@ -1,7 +1,7 @@
 #include "report/explain/train/ring.hpp"
 
 #include "calc/roofline.hpp"
-#include "calc/row_time.hpp"
+#include "calc/step/row_time.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/sum.hpp"
 

@@ -98,7 +98,7 @@ void add_gradient_exchange(S s, bool bound, Formula& f) {
   f.own.insert(f.own.end(), numbers.own.begin(), numbers.own.end());
 }
 
-/// The rows of an estimate are priced at what software reaches (calc/roofline.hpp, calc/row_time.hpp).
+/// The rows of an estimate are priced at what software reaches (calc/roofline.hpp, calc/step/row_time.hpp).
 bool has_software(S s) { return s.request().software.has_value(); }
 Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
 constexpr const char* product_seconds =

@@ -1,7 +1,7 @@
-#include "calc/offload.hpp"
 #include "calc/textbook/muon.hpp"
 #include "calc/textbook/stored.hpp"
 #include "calc/textbook/weights.hpp"
+#include "calc/training/offload.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
 #include "report/explain/sum.hpp"

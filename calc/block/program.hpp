@@ -1,0 +1,138 @@
+#pragma once
+/// The segments of a pass over a model: embedding, every kind of block with its number of layers, head, cut for one
+/// rank.
+
+#include <algorithm>
+
+#include "calc/block/block.hpp"
+#include "calc/block/mixed_residual.hpp"
+#include "calc/operator/pricing.hpp"
+#include "calc/parallel/cut.hpp"
+#include "calc/training/gradient_flow.hpp"
+
+namespace llmcalc {
+
+/// A module that predicts a further token (Mtp) is an embedding, a block and a head again.
+enum class SegmentKind : std::uint8_t { embedding, block, head };
+
+struct Segment {
+  SegmentKind kind;
+  const LayerKind& layer;  ///< empty unless the segment is a block
+  Count repeats;
+  Count input_elements;  ///< numbers in the segment's input on this rank
+  const OpList& whole;   ///< of the whole model
+  const OpList& ops;     ///< of one rank
+  bool backward = true;  ///< whether backward passes through it
+  bool mtp = false;      ///< of modules, one after another: `repeats` is their number
+};
+
+constexpr Step training_step(const Plan& p) {
+  return {.sequences = p.micro_batch,
+          .queries = p.seq,
+          .training = true,
+          .absorbed = p.mla == Mla::absorbed,
+          .dropout = p.dropout,
+          .fused_glu = p.glu_store != GluStore::all,
+          .lora_rank = p.lora_rank,
+          .lora_targets = p.lora_targets,
+          .frozen = p.frozen,
+          .mtp = p.mtp,
+          .narrowed = p.narrowed};
+}
+constexpr Step prefill_step(const Plan& p, Count tokens) {
+  return {.sequences = p.batch,
+          .queries = tokens,
+          .encoded = tokens,
+          .absorbed = p.mla == Mla::absorbed,
+          .expanded_cache = p.mla == Mla::expanded,
+          .fused_glu = true,
+          .mtp = p.mtp,
+          .narrowed = {.parts = p.multiplied}};
+}
+/// The step that decodes one token; `context` counts it.
+constexpr Step decode_step(const Plan& p, Count context) {
+  return {.sequences = p.batch,
+          .queries = 1,
+          .past = context - 1,
+          .encoded = p.prompt,
+          .absorbed = p.mla != Mla::expanded,
+          .expanded_cache = p.mla == Mla::expanded,
+          .fused_glu = true,
+          .narrowed = {.parts = p.multiplied}};
+}
+
+/// The step that verifies what modules have drafted, a token each, and in which they draft again: the token at
+/// `context`, which counts it, and one more for each module. Modules read all of these tokens, since some may have been
+/// accepted; the last position's result is the next draft.
+constexpr Step drafting_step(const Plan& p, Count context) {
+  Step s = decode_step(p, context);
+  s.queries += p.mtp;
+  s.verifies = true;
+  s.mtp = p.mtp;
+  return s;
+}
+
+/// The last step of a generation. With modules for further tokens it verifies their drafts, one per module or fewer
+/// where the generation is shorter, and then the modules draft again.
+inline Step last_step(const Plan& p) {
+  const Count end = add(p.prompt, p.generate);
+  if (p.mtp == 0) return decode_step(p, end);
+  const Count verified = std::clamp<Count>(p.generate - 1, 0, p.mtp);
+  Step s = drafting_step(p, end - verified);
+  s.queries = 1 + verified;
+  return s;
+}
+
+/// Says whose weights a module's operators read: those of a tied table or head are the model's.
+inline void own_by_modules(OpList& ops) {
+  const auto is_tied = [](const Op& op) {
+    const Lookup* table = std::get_if<Lookup>(&op.shape);
+    const Linear* matrix = std::get_if<Linear>(&op.shape);
+    return (table != nullptr && table->tied) || (matrix != nullptr && matrix->tied);
+  };
+  for (Op& op : ops) op.owner = is_tied(op) ? Owner::model : Owner::modules;
+}
+
+/// Calls visit(const Segment&) for each segment in order, those of modules last, one list of operators alive at a time.
+template <typename Visit>
+void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
+  const auto input = [&](bool encoder) {
+    return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden, arch.streams);
+  };
+  // Beside adapters the embedding's result asks for a gradient, though nothing there is trained
+  // (enable_input_require_grads of Hugging Face's transformers, for recomputed layers).
+  const auto marked = [&](OpList& ops, SegmentKind kind, bool asks) {
+    if (step.lora_rank > 0) return kind == SegmentKind::embedding || mark_asking(ops, true);
+    return step.frozen.empty() || mark_asking(ops, asks);
+  };
+  const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,
+                           bool asks, bool mtp = false) {
+    if (mtp) own_by_modules(whole);
+    const bool backward = marked(whole, kind, asks);
+    const bool pads = step.training && kind != SegmentKind::block && layout.vocabulary_multiple > 1;
+    if (!is_cut(layout) && !pads) {
+      visit(Segment{kind, layer, repeats, elements, whole, whole, backward, mtp});
+      return backward;
+    }
+    OpList ops = cut(whole, layout);
+    if (pads) pad_vocabulary(ops, layout);
+    marked(ops, kind, asks);
+    visit(Segment{kind, layer, repeats, elements, whole, ops, backward, mtp});
+    return backward;
+  };
+  const LayerKind none;
+  bool asks = segment(SegmentKind::embedding, none, 1, 0, embedding_ops(arch, step), false);
+  for (const LayerKind& kind : kinds)
+    asks = segment(SegmentKind::block, kind, kind.count, input(arch.mixer(kind.mixer).bidirectional),
+                   block_ops(arch, kind, step), kind.asks) ||
+           asks;
+  const Count all = step.training || arch.residual_block == 0 ? 1 : mixed_at_end(arch);  // that it frees
+  segment(SegmentKind::head, none, 1, mul(all, input(false)), head_ops(arch, step), asks);
+  if (step.mtp == 0) return;
+  const LayerKind layer = mtp_layer(arch);
+  segment(SegmentKind::embedding, none, step.mtp, input(false), mtp_input_ops(arch, step), true, true);
+  segment(SegmentKind::block, layer, step.mtp, input(false), block_ops(arch, layer, step), true, true);
+  segment(SegmentKind::head, none, step.mtp, input(false), mtp_head_ops(arch, step), true, true);
+}
+
+}  // namespace llmcalc

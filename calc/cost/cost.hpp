@@ -1,0 +1,109 @@
+#pragma once
+/// One cost function per shape, from which every count about an operator follows.
+
+#include "calc/operator/op.hpp"
+#include "calc/operator/operand.hpp"
+#include "calc/operator/pairs.hpp"
+#include "calc/operator/pricing.hpp"
+
+namespace llmcalc {
+
+/// Bytes that an operator moves to and from memory, each operand once: a floor. Doubles, because a router's share of
+/// the experts is an expectation.
+struct Traffic {
+  double weights = 0;      ///< weights read; in backward, gradients written too
+  double cache = 0;        ///< keys and values read from the cache
+  double activations = 0;  ///< inputs read, outputs written
+  constexpr double total() const { return weights + cache + activations; }
+  constexpr Traffic& operator+=(const Traffic& o) {
+    weights += o.weights;
+    cache += o.cache;
+    activations += o.activations;
+    return *this;
+  }
+};
+
+/// The price of one pass over one operator on one rank. Matmul FLOPs only (1 multiply-add = 2): element-wise work is
+/// never in model FLOPs, and is priced by the bytes that it moves.
+struct Cost {
+  Flops model{};     ///< under the plan's attention convention
+  Flops executed{};  ///< by the kernel: naive attention all pairs; flash the causal ones, and in backward q k' again
+  Traffic moved{};
+  constexpr Cost& operator+=(const Cost& o) {
+    model += o.model;
+    executed += o.executed;
+    moved += o.moved;
+    return *this;
+  }
+};
+
+constexpr Cost operator*(Count n, const Cost& c) {
+  const double m = static_cast<double>(n);
+  return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
+}
+
+/// The kernels of an operator: a matmul's two gradients are two kernels; other operators compute both in the first.
+enum class Direction : std::uint8_t { forward, backward_input, backward_weight };
+constexpr bool is_backward(Direction d) { return d != Direction::forward; }
+
+/// Cost of the forward pass. `component` selects the weight format in a block-quantised model.
+Cost forward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+/// Costs of the gradients of inputs and of weights, separate because a pipeline may defer the latter. A kernel that
+/// computes both counts with the inputs.
+Cost backward_input(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+Cost backward_weight(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+Cost backward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+Cost cost(const Op& op, const Pricing& p, Direction direction);
+/// Costs of all three directions; without training those of the gradients are empty.
+struct Costs {
+  Cost forward, backward_input, backward_weight;
+};
+Costs costs(const Op& op, const Pricing& p);
+Cost forward(const Op& op, const Pricing& p);
+/// Both gradients: of frozen weights that of the inputs alone.
+Cost backward(const Op& op, const Pricing& p);
+
+/// Learned numbers of an operator. A tied head's matrix is the token table's and counts 0 here.
+struct Learned {
+  Count total = 0;
+  Count idle = 0;    ///< in routed experts that one token does not visit
+  Count matmul = 0;  ///< entering a matmul once per token: the head (even tied) included, idle ones excluded
+  Count matmul_idle = 0;
+  Count frozen = 0;    ///< that are not trained
+  Count factored = 0;  ///< numbers in Adafactor's state: rows + columns of a matrix, all of a vector
+  Count adamw = 0;     ///< trained numbers that Muon leaves to AdamW; known of an operator, not of its shape alone
+  constexpr Count trained() const { return total - frozen; }
+  constexpr Learned& operator+=(const Learned& o) {
+    total = add(total, o.total);
+    idle = add(idle, o.idle);
+    matmul = add(matmul, o.matmul);
+    matmul_idle = add(matmul_idle, o.matmul_idle);
+    frozen = add(frozen, o.frozen);
+    factored = add(factored, o.factored);
+    adamw = add(adamw, o.adamw);
+    return *this;
+  }
+};
+constexpr Learned operator-(const Learned& a, const Learned& b) {
+  return {a.total - b.total,   a.idle - b.idle,         a.matmul - b.matmul, a.matmul_idle - b.matmul_idle,
+          a.frozen - b.frozen, a.factored - b.factored, a.adamw - b.adamw};
+}
+constexpr Learned operator*(Count n, const Learned& l) {
+  return {mul(n, l.total),  mul(n, l.idle),     mul(n, l.matmul), mul(n, l.matmul_idle),
+          mul(n, l.frozen), mul(n, l.factored), mul(n, l.adamw)};
+}
+Learned learned(const Shape& shape);
+/// The same of an operator, whose weights may be frozen, or another operator's: then only `matmul` counts.
+Learned learned(const Op& op);
+
+/// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an
+/// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose measured
+/// rate includes them. ReLU counts too, because shapes do not know the activation.
+double functions(const Shape& shape, bool is_backward);
+
+/// Numbers in the result, and in input i.
+Count out_elements(const Shape& shape);
+/// Bytes of the result: of numbers in the format of activations, or of indices.
+Bytes result_bytes(const Shape& shape, DType activation);
+
+}  // namespace llmcalc

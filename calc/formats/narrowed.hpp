@@ -1,0 +1,43 @@
+#pragma once
+/// Which products of the blocks are in the plan's format, where that has fewer than 16 bits; the others stay in the
+/// working format.
+
+#include <array>
+
+#include "calc/arch.hpp"
+#include "calc/choice.hpp"
+#include "calc/formats/weight_formats.hpp"
+
+namespace llmcalc {
+
+enum class NarrowPart : std::uint8_t {
+  attention,  ///< projections; the core is no product of weights
+  mlp,        ///< dense ones
+  experts     ///< routed and shared
+};
+template <>
+inline constexpr auto choices<NarrowPart> = std::array{
+    Choice{NarrowPart::attention, "attention"}, Choice{NarrowPart::mlp, "mlp"}, Choice{NarrowPart::experts, "experts"}};
+using NarrowParts = SetOf<NarrowPart>;
+
+struct Narrowed {
+  NarrowParts parts = NarrowParts::all();
+  Count first_wide = 0, last_wide = 0;  ///< blocks at the model's start and end that stay in the working format
+
+  /// Whether a block that is not wide multiplies this component's matrices in the plan's format.
+  constexpr bool has(Component c) const {
+    if (!is_narrowed(c)) return false;
+    if (c == Component::attention) return parts.has(NarrowPart::attention);
+    return parts.has(c == Component::mlp ? NarrowPart::mlp : NarrowPart::experts);
+  }
+  constexpr bool is_wide(Count layer, Count layers) const { return layer < first_wide || layer >= layers - last_wide; }
+  constexpr LayerSet wide(Count layers) const {
+    LayerSet s;
+    for (Count i = 0; i < layers; ++i)
+      if (is_wide(i, layers)) s.insert(i);
+    return s;
+  }
+  constexpr bool operator==(const Narrowed&) const = default;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,64 @@
+#pragma once
+/// Number formats of an operator's weights and cache in memory.
+
+#include "calc/operator/op.hpp"
+#include "calc/operator/pricing.hpp"
+
+namespace llmcalc {
+
+/// Formats of an operator's weights; some formats leave tables, head, norms and biases in the compute format.
+struct Stored {
+  DType matrix, vector;
+  DType operand, result;  ///< of its matrix product: the input besides the matrix, the output
+  DType factor;           ///< of its matrix product: the matrix as it is read
+};
+/// The component whose format an operator's weights have: norms of queries, keys and latent rows are stored as norms,
+/// though they are attention's parameters.
+inline Component stored_component(const Shape& shape, Component c) {
+  return std::holds_alternative<Norm>(shape) ? Component::norm : c;
+}
+
+/// The formats of an operator's weights.
+inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute,
+                     Owner owner = Owner::model) {
+  const Component in = stored_component(shape, c);
+  const DType weight = weights[in];
+  if (weights.is_held(in, owner)) return {weight, weight, compute, compute, weight};
+  const Format& f = weight.format();
+  const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
+  const DType matrix = table && !f.covers_embedding ? compute : weight;
+  return {matrix, f.covers_vectors ? weight : compute, compute, compute, matrix};
+}
+
+/// `narrow`: its product is in the plan's format. Training quantises a wider matrix for it.
+inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow, Owner owner = Owner::model) {
+  Stored s = stored(shape, c, p.weight, p.activation, owner);
+  if (narrow) s.operand = p.product;
+  const bool wider = whole_bits(s.matrix.format()) > whole_bits(p.product.format());
+  if (narrow && p.training() && wider) s.factor = p.product;
+  if (c == Component::lm_head) s.result = p.head_output();
+  return s;
+}
+
+/// A product as recipes have it that narrow all parts of every block.
+inline Stored stored(const Shape& shape, Component c, const Pricing& p) { return stored(shape, c, p, is_narrowed(c)); }
+
+/// The same of an operator: an adapter's are in the format that is trained.
+inline Stored stored(const Op& op, const Pricing& p) {
+  if (op.weights != Op::Weights::adapter) {
+    Stored s = stored(op.shape, op.component, p, op.narrow, op.owner);
+    if (!makes_logits(op)) s.result = p.activation;
+    return s;
+  }
+  Pricing own = p;
+  own.weight = p.trained;
+  return stored(op.shape, op.component, own, op.narrow);
+}
+
+/// Bytes of one token's keys and values in those formats, each a row of its own: one per KV head, or the latent row.
+inline Bytes token_rows(const Attention& a, const CacheFormats& t, bool latent) {
+  if (latent) return row_bytes(t.keys, a.latent_dim);
+  return a.kv_heads * (row_bytes(t.keys, a.qk_dim) + (a.shared ? Bytes() : row_bytes(t.values, a.v_dim)));
+}
+
+}  // namespace llmcalc

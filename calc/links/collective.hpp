@@ -1,0 +1,142 @@
+#pragma once
+/// Collective communication under the alpha-beta model: time and bytes of one operation.
+///
+///   time = rounds x latency + load x M / bandwidth
+///
+/// n ranks, lg = ceil(log2 n), bandwidth one way and per rank. One rank communicates nothing: 0 rounds, load 0.
+///
+/// M is
+///   all-reduce, broadcast, reduce   the whole message, as large on every rank
+///   all-gather                      the gathered output      (a rank puts in M/n)
+///   gather                          the gathered output      (a rank puts in M/n)
+///   reduce-scatter                  the input of one rank    (a rank gets M/n)
+///   all-to-all                      one rank's whole send buffer, its share for itself included
+///   p2p                             the message
+///
+/// On a torus each operation has its default algorithm alone, over the links that calc/links/torus.hpp counts.
+///
+/// Not modelled: the arithmetic of a reduction, copies into and out of buffers, contention.
+/// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise);
+/// Goon App. B and its footnote 36 (the primitives; ring against reduction through a chief); Sanders, Speck & Traeff
+/// 2009 (double binary trees); SHARP, Graham et al. 2016, and NCCL's NVLink SHARP (reduction in switches).
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "calc/choice.hpp"
+#include "calc/device.hpp"
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+enum class CollectiveOp : std::uint8_t {
+  broadcast,       ///< the chief's data to all
+  gather,          ///< everyone's data to the chief
+  reduce,          ///< the sum of everyone's data to the chief
+  all_gather,      ///< everyone's data to all
+  all_reduce,      ///< the sum to all
+  reduce_scatter,  ///< the sum, a slice of it to each
+  all_to_all,      ///< a different slice from each to each
+  p2p              ///< one rank to another
+};
+template <>
+inline constexpr auto choices<CollectiveOp> =
+    std::array{Choice{CollectiveOp::broadcast, "broadcast"},   Choice{CollectiveOp::gather, "gather"},
+               Choice{CollectiveOp::reduce, "reduce"},         Choice{CollectiveOp::all_gather, "all-gather"},
+               Choice{CollectiveOp::all_reduce, "all-reduce"}, Choice{CollectiveOp::reduce_scatter, "reduce-scatter"},
+               Choice{CollectiveOp::all_to_all, "all-to-all"}, Choice{CollectiveOp::p2p, "p2p"}};
+
+enum class CollectiveAlgorithm : std::uint8_t {
+  ring,               ///< neighbour to neighbour, M/n at a time
+  recursive,          ///< halving and doubling; for powers of two, other n rounded up
+  tree,               ///< binomial tree, whole messages, no pipelining
+  tree_pipelined,     ///< double binary tree in the limit of large M
+  pairwise,           ///< n - 1 exchanges
+  bruck,              ///< lg exchanges of M/2
+  scatter_allgather,  ///< binomial scatter, then ring all-gather
+  pipelined,          ///< a chain of ranks in small pieces, limit of large M
+  naive,              ///< everything over the chief's link, one rank after another
+  direct,             ///< one message
+  in_network          ///< switches sum what all ranks send, or send what one rank sends to all
+};
+template <>
+inline constexpr auto choices<CollectiveAlgorithm> =
+    std::array{Choice{CollectiveAlgorithm::ring, "ring"},
+               Choice{CollectiveAlgorithm::recursive, "recursive"},
+               Choice{CollectiveAlgorithm::tree, "tree"},
+               Choice{CollectiveAlgorithm::tree_pipelined, "tree-pipelined"},
+               Choice{CollectiveAlgorithm::pairwise, "pairwise"},
+               Choice{CollectiveAlgorithm::bruck, "bruck"},
+               Choice{CollectiveAlgorithm::scatter_allgather, "scatter-allgather"},
+               Choice{CollectiveAlgorithm::pipelined, "pipelined"},
+               Choice{CollectiveAlgorithm::naive, "naive"},
+               Choice{CollectiveAlgorithm::direct, "direct"},
+               Choice{CollectiveAlgorithm::in_network, "in-network"}};
+
+/// The algorithms of an operation, those that a link without Link::reduces cannot do included; the first is its
+/// default: the one that moves the fewest bytes, as NCCL's rings do.
+std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept;
+CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
+
+struct CollectiveSchedule {
+  Count rounds = 0;  ///< messages that wait for one another
+  Ratio load;        ///< bytes that pass the busiest rank's link one after another, in units of M
+};
+
+/// Upper bound on ranks, beyond any machine; below it no count of rounds overflows.
+inline constexpr Count max_ranks = Count{1} << 40;
+
+/// The reason why a collective is impossible: a value, not an exception.
+enum class CollectiveFlaw : std::uint8_t {
+  none,
+  no_such_algorithm,  ///< the operation cannot be done this way
+  no_ranks,           ///< fewer than one rank
+  too_many_ranks,     ///< more than max_ranks
+  negative_message,
+  no_link,        ///< no such link: its bandwidth is not positive
+  no_reduction,   ///< its switches do not reduce
+  no_switch,      ///< the algorithm is one for switches, and the link is a torus
+  link_too_small  ///< more ranks than the link joins
+};
+std::string_view reason(CollectiveFlaw flaw) noexcept;
+CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                               const Link& link) noexcept;
+
+/// Rounds and load, if the operation has such an algorithm. ranks >= 1. `torus`: over which these ranks lie.
+std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, Count ranks,
+                                                      const Torus& torus = {}) noexcept;
+
+/// Time of a collective. Precondition: collective_flaw() is none or link_too_small; a torus joins exactly these ranks
+/// (joining_ranks() in calc/cluster.hpp). An unknown latency counts as 0.
+Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                        const Link& link) noexcept;
+
+/// A number of bytes that need not be whole: M (n-1)/n.
+struct ByteFraction {
+  Bytes numerator;
+  Count denominator = 1;
+  constexpr double value() const { return static_cast<double>(numerator.value) / static_cast<double>(denominator); }
+  constexpr bool operator==(const ByteFraction&) const = default;
+};
+
+/// Bytes load x M, in lowest terms of the load: sent by each rank in the symmetric algorithms; over the chief's link,
+/// both ways, in the others; on a torus with what a rank passes on. Throws Overflow past 2^63. Precondition: the
+/// operation has the algorithm.
+ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                               const Torus& torus = {});
+
+/// Bus bandwidth over algorithm bandwidth (M / time), to compare a measurement with the link's own bandwidth:
+/// all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and gather (n-1)/n; the others 1; 0 for one rank.
+/// Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
+Ratio bus_factor(CollectiveOp op, Count ranks) noexcept;
+BytesPerSecond bus_bandwidth(CollectiveOp op, Bytes m, Count ranks, Seconds measured) noexcept;
+
+/// Time of an all-reduce over `nodes` nodes of `per_node` ranks: ring reduce-scatter of M inside the node, ring
+/// all-reduce of M/per_node between nodes (every rank over its own share of the network), ring all-gather inside.
+Seconds hierarchical_all_reduce_time(Bytes m, Count per_node, Count nodes, const Link& link,
+                                     const Link& network) noexcept;
+
+}  // namespace llmcalc

@@ -1,0 +1,33 @@
+#include "calc/pass/pass_spent.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+void add_row(Spent& all, const PassPrice& pass, double layers, bool estimated) {
+  const Time& t = estimated ? pass.estimate : pass.bound;
+  const WorkTime& work = estimated ? pass.estimate_work : pass.bound_work;
+  all[Part::matmul] += layers * work.matmul;
+  all[Part::attention] += layers * work.attention;
+  all[Part::elementwise] += layers * work.elementwise;
+  all[Part::host] += layers * t.latency;
+}
+
+}  // namespace
+
+PassSpent pass_spent(const Prices& prices, const Layout& layout, const Cluster& cluster) {
+  const Rates& rates = prices.estimated ? prices.estimated_rates : prices.bound_rates;
+  PassSpent spent{};
+  PassSum sum;
+  for (const LayerPrice& row : prices.rows) {
+    add_row(spent.parts, row.forward, static_cast<double>(row.layers), prices.estimated);
+    sum.add(row.forward, row.layers, false);
+  }
+  for (const Exchange& e : sum.exchanges)
+    spent.parts[part_of(e.group)] +=
+        (1 - rates.hidden(e.group)) * exchange_time(e, layout, cluster, rates.links).total();
+  spent.engine = rates.software.step;
+  return spent;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,385 @@
+#include "calc/pipeline/partition.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "calc/pipeline/chunk_time.hpp"
+
+namespace llmcalc {
+namespace {
+
+Count layers_of(const LayerKinds& kinds) { return whole_model(kinds).end; }
+
+/// Costs of all layers up to one, and of any cut of them.
+class LayerCosts {
+ public:
+  LayerCosts(const LayerKinds& kinds, const RowCosts& costs, Count chunks) : costs_(costs), chunks_(chunks) {
+    layers_ = layers_of(kinds);
+    again_.push(0);
+    for (Count i = 0; i < layers_; ++i) {
+      const std::size_t kind = kind_index(kinds, i);
+      up_to_[static_cast<std::size_t>(i + 1)] = at(i) + costs.layer[kind];
+      if (costs.first_again > 0) again_.push(again(i) + costs.again[kind]);
+    }
+  }
+  Count layers() const { return layers_; }
+  Count chunks() const { return chunks_; }
+  double at(Count layer) const { return up_to_[static_cast<std::size_t>(layer)]; }
+  /// Chunk i of layers [first, end).
+  double of(Count i, Count first, Count end) const {
+    const double more = again(std::min(end, first + costs_.first_again)) - again(first);
+    return at(end) - at(first) + more + (i == 0 ? costs_.embedding : 0) + (i + 1 == chunks_ ? costs_.head : 0);
+  }
+  /// One chunk after another, without layers that run again.
+  double all() const { return at(layers_) + costs_.embedding + costs_.head; }
+
+  /// The last end of chunk i from `first` on that costs no more than `most`; it has a layer, and leaves one for each of
+  /// the others.
+  Count furthest(Count i, Count first, double most) const {
+    Count low = first + 1, high = layers_ - (chunks_ - 1 - i);
+    while (low < high) {
+      const Count middle = low + (high - low + 1) / 2;
+      if (of(i, first, middle) <= most)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return low;
+  }
+  /// The largest chunk where each is as long as `most` allows.
+  double maximum(double most) const {
+    double largest = 0;
+    Count first = 0;
+    for (Count i = 0; i < chunks_; ++i) {
+      const Count end = i + 1 == chunks_ ? layers_ : furthest(i, first, most);
+      largest = std::max(largest, of(i, first, end));
+      first = end;
+    }
+    return largest;
+  }
+
+ private:
+  double again(Count layer) const { return costs_.first_again > 0 ? again_[static_cast<std::size_t>(layer)] : 0; }
+
+  const RowCosts& costs_;
+  Count layers_ = 0, chunks_;
+  std::array<double, max_layers + 1> up_to_{};
+  InPlace<double, max_layers + 1> again_;  // of layers that run again, where some do
+};
+
+/// The smallest maximum: what `maximum` gives falls in steps as its limit rises.
+double smallest_maximum(const LayerCosts& c) {
+  double low = c.all() / static_cast<double>(c.chunks()), high = c.maximum(c.all());
+  if (const double best = c.maximum(low); best <= low) return best;
+  for (int i = 0; i < 100 && high - low > 1e-12 * high; ++i) {
+    const double middle = 0.5 * (low + high), reached = c.maximum(middle);
+    if (reached <= middle)
+      high = reached;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+/// For every chunk the first layer from which it and those after it can take all layers within `most`.
+std::array<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double most) {
+  std::array<Count, max_layers + 1> first{};
+  first[static_cast<std::size_t>(c.chunks())] = c.layers();
+  for (Count i = c.chunks() - 1; i >= 0; --i) {
+    const Count end = first[static_cast<std::size_t>(i + 1)];
+    Count start = std::max(i, end - 1);
+    while (start > i && c.of(i, start - 1, end) <= most) --start;
+    first[static_cast<std::size_t>(i)] = start;
+  }
+  return first;
+}
+
+/// Cuts within the smallest maximum, each chunk as near to an equal share of the rest as it can be.
+Partition even_cut(const LayerCosts& c) {
+  const double most = smallest_maximum(c) * (1 + 1e-12);
+  const auto starts = earliest_starts(c, most);
+  Partition p;
+  Count first = 0;
+  double left = c.all();
+  for (Count i = 0; i + 1 < c.chunks(); ++i) {
+    const double share = left / static_cast<double>(c.chunks() - i);
+    const Count low = std::max(first + 1, starts[static_cast<std::size_t>(i + 1)]), high = c.furthest(i, first, most);
+    Count end = std::min(low, high);
+    while (end < high && share - c.of(i, first, end) > c.of(i, first, end + 1) - share) ++end;
+    left -= c.of(i, first, end);
+    p.end_at(end);
+    first = end;
+  }
+  p.end_at(c.layers());
+  return p;
+}
+
+/// The ranks of a pipeline with several chunks each, as far as they hold different ones: the ranks r and P - 1 - r of
+/// DualPipe hold the same two.
+class Holders {
+ public:
+  explicit Holders(const Pipeline& p) : p_(p) {}
+  Count size() const { return p_.ranks / directions(p_); }
+  Count of(Count chunk) const {
+    const Count r = rank_of(p_, chunk);
+    return std::min(r, directions(p_) == 1 ? r : p_.ranks - 1 - r);
+  }
+  /// The chunks of one, in the order of the model.
+  template <typename F>
+  void for_each_chunk(Count holder, const F& f) const {
+    for (Count i = 0; i < p_.chunks; ++i) f(model_chunk(p_, holder, i));
+  }
+
+ private:
+  const Pipeline& p_;
+};
+
+/// Layers of every holder, given one by one to the one with the least to do; the last of several, since pipelines fill
+/// from the first. Holders with neither embedding nor head take turns, from the last to the first.
+class Dealer {
+ public:
+  Dealer(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline)
+      : kinds_(kinds),
+        costs_(costs),
+        p_(pipeline),
+        holders_(pipeline),
+        layers_(layers_of(kinds)),
+        first_(holders_.of(0)),
+        last_(holders_.of(model_chunks(pipeline) - 1)) {
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      const double share = static_cast<double>(kinds[k].count) / static_cast<double>(layers_);
+      layer_ += share * costs.layer[k];
+      again_ += share * costs.again[k];
+    }
+    again_ = std::max(again_, 0.0);  // below it where a layer's transfers to the host take longer than running it again
+    for (Count h = 0; h < holders_.size(); ++h) besides_.push(0);
+    besides_[static_cast<std::size_t>(first_)] += costs.embedding;
+    besides_[static_cast<std::size_t>(last_)] += costs.head;
+  }
+
+  Partition deal() {
+    Partition best = dealt();
+    if (kinds_.size() == 1) return best;
+    double least = correct(best);
+    const auto consider = [&](const Partition& p) {
+      const double time = correct(p);
+      if (time >= least) return;
+      least = time;
+      best = p;
+    };
+    for (int round = 0; round < 4; ++round) consider(dealt());
+    consider(even_cut(LayerCosts(kinds_, costs_, model_chunks(p_))));
+    return best;
+  }
+
+ private:
+  static constexpr double rounding = 1 - 1e-12;
+  using Shares = InPlace<Count, max_layers>;
+
+  Partition dealt() {
+    Count rest = layers_ - hold_below(level());
+    Count next = after(holders_.size());
+    for (; rest > 0; --rest) {
+      const Count least = least_loaded(next);
+      ++of(least);
+      if (least == next) next = after(next);
+    }
+    Shares layers;
+    for (Count q = 0; q < model_chunks(p_); ++q) layers.push(0);
+    for (Count h = 0; h < holders_.size(); ++h) share_out(h, layers);
+    return stated({layers.begin(), layers.size()});
+  }
+
+  double besides(Count h) const { return besides_[static_cast<std::size_t>(h)]; }
+  /// The work of each holder if layers could be divided, without those that run again: no more than the
+  /// slowest has. Holders with more than that besides one layer per chunk are left out.
+  double level() const {
+    double all = layer_ * static_cast<double>(layers_), mean = 0;
+    for (Count h = 0; h < holders_.size(); ++h) all += besides(h);
+    auto sharing = static_cast<double>(holders_.size());
+    InPlace<bool, max_layers> out;
+    for (Count h = 0; h < holders_.size(); ++h) out.push(false);
+    for (bool found = true; found && sharing > 0;) {
+      found = false;
+      mean = all / sharing;
+      for (Count h = 0; h < holders_.size(); ++h) {
+        const double least = layer_ * static_cast<double>(p_.chunks) + besides(h);
+        if (out[static_cast<std::size_t>(h)] || least <= mean) continue;
+        out[static_cast<std::size_t>(h)] = found = true;
+        all -= least;
+        sharing -= 1;
+      }
+    }
+    return mean;
+  }
+  /// Gives every holder as many layers as stay below a level, and one per chunk; the sum of them.
+  Count hold_below(double level) {
+    held_ = {};
+    Count all = 0;
+    const double both = layer_ + again_, again = static_cast<double>(p_.chunks * costs_.first_again);
+    for (Count h = 0; h < holders_.size(); ++h) {
+      const double room = level * rounding - besides(h);
+      const double n = layer_ <= 0 ? 0 : room > both * again ? (room - again_ * again) / layer_ : room / both;
+      all += held_.push(std::max(p_.chunks, static_cast<Count>(std::clamp(n, 0.0, 1e6))));
+    }
+    return all;
+  }
+
+  Count& of(Count h) { return held_[static_cast<std::size_t>(h)]; }
+  /// The work of a holder that gets one more layer.
+  double with_another(Count h) {
+    const Count n = of(h) + 1, twice = std::min(n, p_.chunks * costs_.first_again);
+    return layer_ * static_cast<double>(n) + again_ * static_cast<double>(twice) + besides(h);
+  }
+  bool is_between(Count h) const { return h != first_ && h != last_; }
+  /// The holder without embedding and head whose turn is after h's; none: first_.
+  Count after(Count h) const {
+    for (Count n = 0; n < holders_.size(); ++n) {
+      h = h == 0 ? holders_.size() - 1 : h - 1;
+      if (is_between(h)) return h;
+    }
+    return first_;
+  }
+  /// Holders between the ends are alike while layers are.
+  Count least_loaded(Count next) {
+    Count least = first_;
+    const auto consider = [&](Count h) {
+      const double mine = with_another(h), other = with_another(least);
+      if (mine < other * rounding || (mine * rounding <= other && h > least)) least = h;
+    };
+    consider(last_);
+    if (kinds_.size() == 1)
+      consider(next);
+    else
+      for (Count h = 0; h < holders_.size(); ++h) consider(h);
+    return least;
+  }
+
+  /// A holder's layers over its chunks. The model's ends get as many less as embedding and head take time, unless
+  /// layers run again by chunk; the others are as long as one another, the first ones by a layer longer.
+  void share_out(Count h, Shares& layers) const {
+    const auto at = [&](Count q) -> Count& { return layers[static_cast<std::size_t>(q)]; };
+    const Count mine = held_[static_cast<std::size_t>(h)];
+    Count left = mine, chunks = p_.chunks, end = -1;
+    const double level = (layer_ * static_cast<double>(mine) + ends_of(h)) / static_cast<double>(chunks);
+    const auto is_end = [&](Count q) { return costs_.first_again == 0 && end_cost(q) > 0; };
+    const auto for_each_of = [&](bool ends, const auto& f) {
+      for (Count i = 0; i < p_.chunks; ++i)
+        if (const Count q = model_chunk(p_, h, i); !ends || !is_between(h))
+          if (is_end(q) == ends) f(q);
+    };
+    for_each_of(true, [&](Count q) {
+      const double share = layer_ > 0 ? (level - end_cost(q)) / layer_ : 1;
+      at(end = q) = std::clamp<Count>(static_cast<Count>(std::clamp(share + 0.5, 0.0, 1e6)), 1, left - (chunks - 1));
+      left -= at(q);
+      --chunks;
+    });
+    if (chunks == 0) at(end) += left;
+    if (chunks == 0) return;
+    Count longer = left % chunks;
+    const Count even = left / chunks;
+    for_each_of(false, [&](Count q) { at(q) = even + (longer-- > 0 ? 1 : 0); });
+  }
+  double end_cost(Count q) const {
+    return (q == 0 ? costs_.embedding : 0) + (q + 1 == model_chunks(p_) ? costs_.head : 0);
+  }
+  double ends_of(Count h) const { return (h == first_ ? costs_.embedding : 0) + (h == last_ ? costs_.head : 0); }
+
+  /// Adds to every holder's load what its layers cost beyond as many of the mean. How good the spread is: the load of
+  /// the slowest holder, which none can be faster than, and the sum of the longest first chunk, the longest second
+  /// chunk ..., the time where holders wait for one another after each.
+  double correct(const Partition& p) {
+    const LayerCosts all(kinds_, costs_, model_chunks(p_));
+    double slowest = 0;
+    std::array<double, max_layers> longest{};
+    for (Count h = 0; h < holders_.size(); ++h) {
+      double load = 0;
+      Count n = 0;
+      std::size_t i = 0;
+      holders_.for_each_chunk(h, [&](Count q) {
+        const double time = all.of(q, p[q].first, p[q].end);
+        load += time;
+        n += p[q].layers();
+        longest[i] = std::max(longest[i], time);
+        ++i;
+      });
+      besides_[static_cast<std::size_t>(h)] = load - layer_ * static_cast<double>(n);
+      slowest = std::max(slowest, load);
+    }
+    return slowest + std::accumulate(longest.begin(), longest.begin() + p_.chunks, 0.0);
+  }
+
+  const LayerKinds& kinds_;
+  const RowCosts& costs_;
+  const Pipeline& p_;
+  Holders holders_;
+  Count layers_, first_, last_;
+  double layer_ = 0, again_ = 0;
+  InPlace<double, max_layers> besides_;  // what each holder has to do besides layers of the mean
+  InPlace<Count, max_layers> held_;
+};
+
+}  // namespace
+
+RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds) {
+  const auto all = [&](const RowTime& t) {
+    const Seconds work = t.forward.total() + t.backward(), experts = t.experts_forward + t.experts_backward;
+    if (experts <= Seconds()) return work.value;
+    const Seconds apart = work - t.forward[Part::ep] - t.backward_input[Part::ep] - t.backward_weight[Part::ep];
+    return std::min(work, beside(apart, experts, times.hidden)).value;
+  };
+  RowCosts c{.embedding = all(times.embedding()), .head = all(times.head()), .first_again = times.first_again};
+  for (const RowTime& part : times.mtp()) c.head += static_cast<double>(times.modules) * all(part);
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    c.layer[k] = all(times.layer(k));
+    if (times.first_again > 0) c.again[k] = all(times.layer(k, true)) - c.layer[k];
+  }
+  return c;
+}
+
+bool waits_for_weights(const Layout& layout) {
+  return layout.zero == Zero::weights && (ranks(layout, Group::data) > 1 || ranks(layout, Group::expert_data) > 1);
+}
+
+RowCosts row_costs(const Prices& prices, const RowTimes& times, const Layout& layout, Count micro_batches) {
+  RowCosts c = row_costs(times, prices.kinds);
+  if (!waits_for_weights(layout)) return c;
+  const auto waiting = [&](Count first, Count end, bool embedding, bool head) {
+    return chunk_seconds(prices, times, layout, {first, end, embedding, head}, micro_batches).waiting.value;
+  };
+  const Count layers = layers_of(prices.kinds), few = std::min<Count>(layers, 2);
+  c.embedding += waiting(0, few, true, false) - waiting(0, few, false, false);
+  c.head += waiting(layers - few, layers, false, true) - waiting(layers - few, layers, false, false);
+  for (std::size_t k = 0; k < prices.kinds.size(); ++k) {
+    const Count here = prices.kinds[k].last, before = std::max<Count>(0, here - 2);
+    c.layer[k] += waiting(before, here + 1, false, false) - (here > before ? waiting(before, here, false, false) : 0);
+  }
+  return c;
+}
+
+RowCosts row_costs(const Prices& prices) {
+  const auto all = [](const LayerPrice& row) { return static_cast<double>(row.whole.executed.value); };
+  RowCosts c{.embedding = all(prices.embedding()), .head = all(prices.head())};
+  for (const LayerPrice& part : prices.mtp()) c.head += static_cast<double>(part.layers) * all(part);
+  for (std::size_t k = 0; k < prices.kinds.size(); ++k) c.layer[k] = all(prices.layer(k));
+  return c;
+}
+
+Partition balanced(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline) {
+  if (model_chunks(pipeline) == 1) {
+    const Count all = layers_of(kinds);
+    return stated({&all, 1});
+  }
+  return pipeline.chunks > 1 || kinds.size() == 1 ? Dealer(kinds, costs, pipeline).deal()
+                                                  : even_cut(LayerCosts(kinds, costs, model_chunks(pipeline)));
+}
+
+Partition stated(std::span<const Count> layers) {
+  Partition p;
+  Count end = 0;
+  for (const Count n : layers) p.end_at(end += n);
+  return p;
+}
+
+}  // namespace llmcalc

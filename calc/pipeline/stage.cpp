@@ -1,0 +1,136 @@
+// Stages of a pipeline: what each rank holds, and keeps at its worst moment.
+
+#include <algorithm>
+
+#include "calc/pipeline/in_flight.hpp"
+#include "calc/pipeline/stage_chunks.hpp"
+
+namespace llmcalc {
+namespace {
+
+using KeptCounts = std::array<KeptCount, 2 * most_chunks>;
+using KeptOfChunks = InPlace<ChunkKept, max_layers>;
+
+/// Micro-batches that each local chunk keeps when the rank takes most memory. `room`: that of run_automatic(), for
+/// automatic schedules.
+KeptCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanRoom& room, const KeptOfChunks& kept) {
+  KeptCounts counts;
+  const std::span<const ChunkKept> all(kept.begin(), kept.size());
+  const std::span<KeptCount> lent(counts.data(), 2 * static_cast<std::size_t>(p.chunks));
+  if (automatic(p.schedule))
+    most_kept(p, rank, room.slots(rank), all, lent);
+  else
+    most_kept(p, rank, all, lent);
+  return counts;
+}
+
+/// The chunks of a rank, and the activations of one micro-batch in each.
+struct HeldChunks {
+  InPlace<ChunkInFlight, most_chunks> chunks;
+  InPlace<ChunkAlive, most_chunks> alive;
+};
+HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p, const Partition& partition,
+                       Count rank, const MakespanRoom& room) {
+  HeldChunks held;
+  KeptOfChunks here, on_host;
+  for (Count q = 0; q < model_chunks(p); ++q) {
+    here.push({});
+    on_host.push({});
+  }
+  for (Count i = 0; i < p.chunks; ++i) {
+    const auto q = static_cast<std::size_t>(model_chunk(p, rank, i));
+    const ChunkAlive& a = held.alive.push(chunk_alive(prices, plan, partition[static_cast<Count>(q)]));
+    // At least a byte, so that micro-batches count where the host holds all that they keep.
+    here[q] = {std::max(Bytes(1), a.kept), a.for_weights, a.rest};
+    on_host[q] = {a.host, {}, {}};
+  }
+  const bool leaves = plan.offload.activations.numerator > 0;
+  const KeptCounts counts = counts_at_worst(p, rank, room, here),
+                   away = leaves ? counts_at_worst(p, rank, room, on_host) : KeptCounts();
+  for (Count i = 0; i < p.chunks; ++i) {
+    const KeptCount& n = counts[static_cast<std::size_t>(i)];
+    held.chunks.push({partition[model_chunk(p, rank, i)], n.activations, n.for_weights,
+                      away[static_cast<std::size_t>(i)].activations});
+  }
+  return held;
+}
+
+Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
+                 Bytes process, const MakespanRoom& room) {
+  const HeldChunks held = held_chunks(prices, plan, pipeline_of(plan, layout), partition, rank, room);
+  Stage s{.rank = rank, .layers = 0, .memory = {}};
+  HeldRows rows;
+  StageAlive alive;
+  for (std::size_t i = 0; i < held.chunks.size(); ++i) {
+    const ChunkInFlight& c = held.chunks[i];
+    s.layers += c.chunk.layers();
+    s.in_flight = add(s.in_flight, add(c.micro_batches, c.for_weights));
+    s.for_weights = add(s.for_weights, c.for_weights);
+    add(rows, prices.kinds, c.chunk);
+    add(alive, held.alive[i], c.micro_batches, c.for_weights, c.on_host);
+  }
+  s.memory = stage_memory(prices, held_sums(prices, rows), alive, plan, layout, process);
+  return s;
+}
+
+/// The only stage there is: one micro-batch at a time.
+Stage whole_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
+                  Bytes process) {
+  const ChunkInFlight all{partition[0]};
+  return {
+      .layers = all.chunk.layers(), .in_flight = 1, .memory = stage_memory(prices, plan, layout, {&all, 1}, process)};
+}
+
+}  // namespace
+
+void run_automatic(const Pipeline& p, const Partition& partition, MakespanRoom& room) {
+  std::vector<ChunkTime> times;
+  for (Count q = 0; q < partition.size(); ++q) {
+    const Seconds t(static_cast<double>(partition[q].layers()));
+    times.push_back({.forward = t, .backward_input = t, .backward_weight = t});
+  }
+  makespan(p, {times}, room);
+}
+
+Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
+            Bytes process) {
+  const Pipeline p = pipeline_of(plan, layout);
+  if (p.ranks == 1) return whole_stage(prices, plan, layout, partition, process);
+  MakespanRoom room;
+  if (automatic(p.schedule)) run_automatic(p, partition, room);
+  return stage_with(prices, plan, layout, partition, rank, process, room);
+}
+
+Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
+                    Bytes process) {
+  const Pipeline p = pipeline_of(plan, layout);
+  if (p.ranks == 1) return whole_stage(prices, plan, layout, partition, process);
+  MakespanRoom room;
+  if (automatic(p.schedule)) run_automatic(p, partition, room);
+  Stage fullest = stage_with(prices, plan, layout, partition, 0, process, room);
+  for (Count r = 1; r < p.ranks; ++r)
+    if (const Stage s = stage_with(prices, plan, layout, partition, r, process, room);
+        s.memory.peak > fullest.memory.peak)
+      fullest = s;
+  return fullest;
+}
+
+std::vector<ChunkInFlight> chunks_in_flight(const Prices& prices, const Plan& plan, const Layout& layout,
+                                            const Partition& partition, Count rank) {
+  const Pipeline p = pipeline_of(plan, layout);
+  if (p.ranks == 1) return {{partition[0]}};
+  MakespanRoom room;
+  if (automatic(p.schedule)) run_automatic(p, partition, room);
+  const HeldChunks held = held_chunks(prices, plan, p, partition, rank, room);
+  return {held.chunks.begin(), held.chunks.end()};
+}
+
+Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition) {
+  if (!plan.offload.any()) return {};
+  Bytes most;
+  for (Count r = 0; r < pipeline_of(plan, layout).ranks; ++r)
+    most = std::max(most, stage(prices, plan, layout, partition, r).memory.host);
+  return most;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,178 @@
+#include "calc/step/assemble.hpp"
+
+#include <algorithm>
+
+#include "calc/links/route.hpp"
+
+namespace llmcalc {
+
+void PassSum::add(const PassPrice& pass, Count layers, bool costs) {
+  const double n = static_cast<double>(layers);
+  if (costs) cost += layers * pass.cost;
+  bound += n * pass.bound;
+  estimate += n * pass.estimate;
+  for (Exchange e : pass.exchanges) {
+    e.messages = mul(layers, e.messages);
+    e.bytes = layers * e.bytes;
+    exchanges.add(e);
+  }
+}
+
+namespace {
+
+using Algorithm = CollectiveAlgorithm;
+using Ways = InPlace<Algorithm, 3>;
+
+/// The algorithms by which a collective can run on a level, `outer`: outside the innermost one.
+Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
+  const bool tree = op == CollectiveOp::all_reduce && outer;
+  const bool network = link.reduces && collective_schedule(op, Algorithm::in_network, 1);
+  Ways all;
+  if (tree && (chosen == Collectives::tree || chosen == Collectives::fastest)) all.push(Algorithm::tree_pipelined);
+  if (network && (chosen == Collectives::in_network || chosen == Collectives::fastest)) all.push(Algorithm::in_network);
+  if (all.empty() || chosen == Collectives::fastest) all.push(default_algorithm(op));
+  return all;
+}
+
+/// By how much a gather or a scatter moves more on a level than if the same number of parts were equal: the smallest
+/// part gives to all others, or gets from them, (most - fewest)/most of the message, where one of n gives (n-1)/n.
+double unevenness(CollectiveOp op, const Meeting& m) {
+  if (op == CollectiveOp::all_reduce || m.parts == 1) return 1;
+  return static_cast<double>(mul(m.most - m.fewest, m.parts)) / static_cast<double>(mul(m.most, m.parts - 1));
+}
+
+/// One level after another, each with the share of the message that the levels inside leave to a rank.
+class Levels {
+ public:
+  Levels(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout, const LinkRates& reached)
+      : e_(e), route_(route), cluster_(cluster), layout_(layout), reached_(reached) {}
+  ExchangeTime by_rings() const {
+    return sum([&](std::size_t i, double share) { return at(default_algorithm(e_.op), i, share); });
+  }
+  ExchangeTime by(Collectives chosen) const {
+    return sum([&](std::size_t i, double share) { return least(chosen, i, share); });
+  }
+
+ private:
+  template <typename F>
+  ExchangeTime sum(const F& f) const {
+    ExchangeTime t;
+    double share = 1;
+    for (std::size_t i = 0; i < cluster_.levels.size(); ++i) {
+      if (i > 0) share /= static_cast<double>(route_[i].fewest) / static_cast<double>(route_[i - 1].fewest);
+      t += f(i, share * unevenness(e_.op, route_[i]));
+    }
+    return t;
+  }
+  ExchangeTime at(Algorithm a, std::size_t level, double share) const {
+    const Link link = joining_group(cluster_.levels[level], layout_, e_.group);
+    const ExchangeTime t = exchange_time(e_, a, route_[level].parts, link, reached_, level > 0);
+    return {t.waits, share * t.transfer};
+  }
+  ExchangeTime least(Collectives chosen, std::size_t level, double share) const {
+    const Ways all = ways(e_.op, chosen, level > 0, cluster_.levels[level]);
+    ExchangeTime best = at(all[0], level, share);
+    for (const Algorithm a : all)
+      if (const ExchangeTime t = at(a, level, share); t.total() < best.total()) best = t;
+    return best;
+  }
+
+  const Exchange& e_;
+  const Route& route_;
+  const Cluster& cluster_;
+  const Layout& layout_;
+  const LinkRates& reached_;
+};
+
+/// How an all-to-all differs from a message of its own to each rank.
+struct Paths {
+  double ranks_reached = 1;        ///< by a message to another node
+  double inside = 1, between = 1;  ///< bytes inside a node and between nodes, over those of that
+};
+/// Tokens go to each of their nodes, and there on to the experts, where their nodes are limited. Where a rank has a
+/// token once for all its experts, the X ranks that are reached in the mean are its messages, not its K experts.
+Paths paths(const Exchange& e, const Route& route, const Layout& layout) {
+  if (e.routing.top_k == 0) return {};
+  const auto k = static_cast<double>(e.routing.top_k);
+  const auto all = static_cast<double>(ranks(layout, e.group)), node = static_cast<double>(route[0].most);
+  const double copies = layout.once_per_rank ? expected_nodes(e.routing, all, 0) / k : 1;
+  if (layout.expert_nodes == 0) return {1, copies, copies};
+  const double reached = expected_nodes(e.routing, static_cast<double>(nodes(route)), layout.expert_nodes);
+  return {node, all / node, reached / k};
+}
+
+/// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank of the
+/// smallest part has the most others outside of it. On a torus messages pass other ranks on their way.
+struct Scatter {
+  double rounds, share;
+};
+Scatter scatter(const Meeting& m, const Link& link, double all) {
+  const auto others = static_cast<double>(m.most - m.fewest), most = static_cast<double>(m.most);
+  if (link.torus.empty()) return {others, others / all};
+  return {static_cast<double>(farthest(link.torus)), most / all * all_to_all_load(link.torus).value()};
+}
+
+/// A message to every other rank, over the innermost level that joins the two.
+ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout,
+                        const LinkRates& reached) {
+  const auto all = static_cast<double>(ranks(layout, e.group)), messages = static_cast<double>(e.messages);
+  const Paths p = paths(e, route, layout);
+  ExchangeTime t;
+  for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
+    if (route[i].parts == 1) continue;
+    const Link link = joining_group(cluster.levels[i], layout, e.group);
+    const Scatter sent = scatter(route[i], link, all);
+    const bool outer = i > 0;
+    const double all_rounds = outer ? sent.rounds / p.ranks_reached : sent.rounds;
+    const double rounds = reached.trees ? std::min(all_rounds, tree_rounds(all_rounds + 1)) : all_rounds;
+    const Seconds waits = std::max(all_rounds * link.latency, rounds * reached.round(outer));
+    const BytesPerSecond rate = reached.share(outer) * link.bandwidth;
+    t.waits = std::max(t.waits, messages * waits);
+    t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * sent.share * (e.bytes / rate));
+  }
+  return t;
+}
+
+}  // namespace
+
+namespace {
+ExchangeTime started_exchange(const Exchange& e, const Layout& layout, const Cluster& cluster,
+                              const LinkRates& reached) {
+  if (e.op == CollectiveOp::p2p)
+    return exchange_time(e, default_algorithm(e.op), ranks(layout, e.group), group_link(cluster, layout, e.group),
+                         reached, !is_inside(cluster, layout, e.group));
+  const Route r = route(cluster, layout, e.group);
+  if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout, reached);
+  const Levels levels(e, r, cluster, layout, reached);
+  return layout.collectives == Collectives::ring ? levels.by_rings() : levels.by(layout.collectives);
+}
+}  // namespace
+
+ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, const LinkRates& reached) {
+  if (ranks(layout, e.group) == 1) return {};
+  ExchangeTime t = started_exchange(e, layout, cluster, reached);
+  t.waits += static_cast<double>(e.messages) * reached.start;
+  return t;
+}
+
+ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster,
+                           const LinkRates& reached) {
+  ExchangeTime t;
+  for (const Exchange& e : all) t += exchange_time(e, layout, cluster, reached);
+  return t;
+}
+
+PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
+                   const Cluster& cluster) {
+  const auto at = [&](const Rates& r, const Time& by_operator) {
+    Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
+    for (const Exchange& e : sum.exchanges)
+      t.communication += (1 - r.hidden(e.group)) * exchange_time(e, layout, cluster, r.links).total();
+    t.latency += r.software.step;
+    return t;
+  };
+  const Time bound = at(prices.bound_rates, sum.bound);
+  return {bound, prices.estimated ? at(prices.estimated_rates, sum.estimate) : bound};
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,54 @@
+#pragma once
+/// The end of a step on one rank: after its last backward it sums gradients and runs the optimizer.
+
+#include "calc/pipeline/schedule.hpp"
+#include "calc/spent.hpp"
+#include "calc/step/row_time.hpp"
+#include "calc/training/offload.hpp"
+
+namespace llmcalc {
+
+class RankEnd {
+ public:
+  RankEnd(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e,
+          const Pipeline& pipeline)
+      : prices_(prices),
+        plan_(plan),
+        layout_(layout),
+        cluster_(cluster),
+        full_(e == Efficiency::full),
+        rates_(rates_of(prices, e)),
+        pipeline_(pipeline) {}
+
+  /// Sums besides those over data-parallel ranks: gradients that tensor-parallel ranks share; those of a token table
+  /// that the first and the last stage share; in DualPipe those of the rank's chunks (of its shards), of which another
+  /// rank has copies.
+  Spent sums(const HeldRows& rows) const;
+  /// The optimizer's pass over the states that the rank updates, and the device's part of it.
+  UpdateSeconds updating(const HeldRows& rows) const;
+  /// The optimizer's pass over the states that the rank updates, what Muon does besides, and what the host does once
+  /// per step.
+  ///
+  /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism as Megatron-Core's TensorParallelMuon in its mode
+  /// "duplicated"): iterations are exact, on whole matrices. Of sharded states the ranks share out whole matrices: each
+  /// takes its share of the time, but at least that of the largest matrix. They gather the momentum of all matrices in
+  /// bf16, the paper's upper bound: ranges that cut few matrices gather less. Tensor-parallel ranks then gather the
+  /// matrices that are cut among them, in bf16 too, and all do the same. Without sharding every rank does all matrices.
+  Spent update(const HeldRows& rows) const;
+
+ private:
+  Seconds over(Group g, CollectiveOp op, Bytes bytes) const;
+  void orthogonalize(const Orthogonalizing& all, Count matrices, Group shard, Group tensor, Spent& s) const;
+  void orthogonalize(const HeldRows& rows, Spent& s) const;
+  Bytes gradients(Count numbers) const { return Bytes(mul(summed_gradient_bytes(plan_), numbers)); }
+  States updated(const HeldRows& rows) const { return updated_states(held_sums(prices_, rows), plan_, layout_); }
+  const Prices& prices_;
+  const Plan& plan_;
+  const Layout& layout_;
+  const Cluster& cluster_;
+  bool full_;
+  const Rates& rates_;
+  const Pipeline& pipeline_;
+};
+
+}  // namespace llmcalc

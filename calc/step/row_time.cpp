@@ -1,0 +1,314 @@
+#include "calc/step/row_time.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "calc/memory.hpp"
+#include "calc/pipeline/schedule.hpp"
+#include "calc/training/offload.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Under the roofline of a whole step: a micro-batch's seconds over those of its FLOPs alone; above 1 where its memory
+/// traffic takes longer.
+double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rates, bool full) {
+  if (plan.roofline != Roofline::step) return 1;
+  Seconds compute;
+  Cost cost;
+  for (const LayerPrice& row : prices.rows)
+    for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.again}) {
+      compute += static_cast<double>(row.layers) * (full ? pass->bound : pass->estimate).compute;
+      cost += row.layers * pass->cost;
+    }
+  return step_time(compute, cost, rates).total() / compute;
+}
+
+/// Prices of seconds: the rates of a bound or of an estimate, and the links.
+class Clock {
+ public:
+  Clock(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e)
+      : plan_(plan),
+        layout_(layout),
+        links_(links),
+        full_(e == Efficiency::full),
+        shared_(ranks(layout, Group::data) > 1),
+        experts_shared_(ranks(layout, Group::expert_data) > 1),
+        paired_(pairs_experts(layout)),
+        apart_(ranks(layout, Group::pipeline) > 1 && splits_backward(layout.schedule)),
+        rates_(rates_of(prices, e)),
+        slowed_(slowed_by_memory(prices, plan, rates_, full_)) {}
+
+  /// The forward work that backward does again.
+  Spent again(const LayerPrice& row) {
+    Spent s;
+    spend(row.again, s);
+    return s;
+  }
+
+  /// Recomputed exchanges with experts, where they can overlap another slot's work.
+  Seconds expert_exchange_again(const LayerPrice& row) { return paired_ ? expert_exchange(row.again) : Seconds(); }
+
+  void put(const LayerPrice& row, RowTime& t) {
+    const bool again_too = plan_.recompute != Recompute::none && !recomputes_block(plan_);
+    spend(row.forward, t.forward);
+    const Seconds left = spend(row.backward_input, t.backward_input, true);
+    spend(row.backward_weight, t.backward_weight);
+    hide(row.backward_input, left, t);
+    if (again_too) t.backward_input += again(row);
+    if (paired_) {
+      t.experts_forward = expert_exchange(row.forward);
+      t.experts_backward = expert_exchange(row.backward_input);
+      if (again_too) t.experts_backward += expert_exchange(row.again);
+    }
+    if (!shared_ && !experts_shared_) return;
+    Learned own = row.learned - row.experts;
+    if (copies_table(layout_)) own += row.tied;
+    if (shared_) share_out(own, row.borrowed.own, of_all, t);
+    if (experts_shared_) share_out(row.experts, row.borrowed.experts, of_experts, t);
+  }
+
+  /// Transfers to and from the host, beside a row's other work; not beside exchanges with experts that can themselves
+  /// run beside another slot's work.
+  void travel(const LayerPrice& row, bool runs_again, RowTime& t) const {
+    const RowTravel bytes = row_travel(row, plan_, layout_, runs_again);
+    const auto exposed = [&](Bytes up, Bytes down, const Spent& s) {
+      const Seconds work = paired_ ? s.total() - s[Part::ep] : s.total();
+      return beside(work, std::max(up, down) / rates_.host.link, rates_.hidden_beside) - work;
+    };
+    const bool every = sends_every_gradient(layout_);
+    t.forward[Part::offload] = exposed(bytes.weights, bytes.activations, t.forward);
+    const Bytes up = bytes.weights_again + bytes.activations, down = every ? bytes.gradients : Bytes();
+    Spent backward = t.backward_input;
+    backward += t.backward_weight;
+    if (apart_) {
+      t.backward_input[Part::offload] = exposed(up, {}, t.backward_input);
+      t.backward_weight[Part::offload] = exposed({}, down, t.backward_weight);
+    } else {
+      t.backward_input[Part::offload] = exposed(up, down, backward);
+    }
+    if (!every) t.down = bytes.gradients / rates_.host.link;
+  }
+
+ private:
+  /// `s` is empty before. In backward without the messages that gradients of weights alone wait for. The seconds of the
+  /// pass's own work beside which no exchange runs.
+  Seconds spend(const PassPrice& pass, Spent& s, bool backward = false) {
+    const Time& t = full_ ? pass.bound : pass.estimate;
+    const WorkTime& work = full_ ? pass.bound_work : pass.estimate_work;
+    s.compute = t.compute;
+    s.memory = t.memory;
+    s[Part::matmul] = work.matmul;
+    s[Part::attention] = work.attention;
+    s[Part::elementwise] = work.elementwise;
+    s[Part::host] = t.latency;
+    if (slowed_ > 1) {
+      s = slowed_ * s;
+      std::swap(s.compute, s.memory);
+    }
+    const Seconds waiting = full_ ? Seconds() : waiting_for_host(pass, s.total());
+    s[Part::host] += waiting;
+    Seconds left = s.total();
+    const Seconds core = s[Part::attention];
+    for (const Exchange& e : pass.exchanges) {
+      const Seconds all = backward ? (1 - for_weights(e)) * seconds(e) : seconds(e);
+      const Seconds waits = passes_round(e) ? std::max(all - left, exposed(e, core, waiting, backward))
+                                            : exposed(all, left, rates_.hidden(e.group));
+      s[part_of(e.group)] += waits;
+      left = left - (all - waits);
+    }
+    return left;
+  }
+  static Seconds exposed(Seconds all, Seconds work, double hidden) {
+    return all <= work ? (1 - hidden) * all : all - hidden * work;
+  }
+
+  /// Takes from backward what its tensor-parallel exchanges hide beside gradients of weights, and books the gathers
+  /// that these alone wait for to them: a schedule that puts the gradients off puts off the gathers, too, and where
+  /// they follow at once the sum is the same. Where they are put off, gradients of inputs hide no more than fits beside
+  /// what is `left` of them, and gathers no more than fits beside gradients of weights.
+  void hide(const PassPrice& pass, Seconds left, RowTime& t) {
+    const Seconds work = t.backward_weight.total(), more = hidden_by_weights(pass, work);
+    const Seconds gathers = seconds_of(pass, &Exchange::for_weights);
+    const double share = gathers > Seconds() ? gathers / seconds_of(pass, &Exchange::beside) : 0;
+    const Seconds exposed = (1 - rates_.hidden_tensor) * gathers - share * more;
+    Seconds &inputs = t.backward_input[Part::tp], &weights = t.backward_weight[Part::tp];
+    inputs = inputs - (apart_ ? std::min((1 - share) * more, left) : (1 - share) * more);
+    if (gathers > Seconds()) weights += std::max(exposed, gathers - work);
+  }
+
+  /// What gradients of weights of `work` seconds hide of tensor-parallel exchanges that run beside them, beyond what is
+  /// hidden anyway.
+  Seconds hidden_by_weights(const PassPrice& pass, Seconds work) {
+    if (rates_.hidden_by_weights <= rates_.hidden_tensor) return {};
+    const Seconds all = seconds_of(pass, &Exchange::beside);
+    const Seconds hidden = all + work - beside(all, work, rates_.hidden_by_weights);
+    return std::max(Seconds(), hidden - rates_.hidden_tensor * all);
+  }
+
+  /// Seconds of the tensor-parallel messages of a kind.
+  Seconds seconds_of(const PassPrice& pass, Count Exchange::*kind) {
+    Seconds all;
+    for (const Exchange& e : pass.exchanges)
+      if (e.group == Group::tensor && e.*kind > 0)
+        all += static_cast<double>(e.*kind) / static_cast<double>(e.messages) * seconds(e);
+    return all;
+  }
+
+  /// Seconds that a device, busy for `busy` seconds, waits for the host that starts its kernels and collectives. The
+  /// two run side by side, and each is sometimes the slower: both together take (busy^6 + host^6)^(1/6), seconds. The
+  /// exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Left out: what the host does beside
+  /// launches.
+  Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {
+    const Software& software = rates_.software;
+    double collectives = 0;
+    for (const Exchange& e : pass.exchanges) collectives += static_cast<double>(e.messages);
+    const double starts = collectives * static_cast<double>(ranks(layout_, Group::tensor));
+    const Seconds host = pass.kernels * software.kernel + starts * software.collective;
+    if (host <= Seconds()) return {};
+    const Seconds longer = std::max(busy, host);
+    const double shorter = std::min(busy, host) / longer;
+    return std::pow(1 + std::pow(shorter, 6), 1.0 / 6) * longer - busy;
+  }
+
+  /// Exposed seconds of a ring's messages, which overlap attention's core.
+  /// They run on while the device waits for the host.
+  Seconds exposed(const Exchange& e, Seconds core, Seconds waiting, bool backward) {
+    RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
+    t.core += waiting;
+    return t.exposed(rates_.hidden_beside, rates_.hidden_inside);
+  }
+
+  Seconds expert_exchange(const PassPrice& pass) {
+    Seconds all;
+    for (const Exchange& e : pass.exchanges)
+      if (e.group == Group::expert) all += seconds(e);
+    return all;
+  }
+  Seconds seconds(const Exchange& e) { return links_(e); }
+  Seconds over(Group g, CollectiveOp op, Bytes bytes) {
+    return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
+  }
+
+  /// The ranks that hold the same numbers, and of them those of one copy and those of one shard.
+  struct Holders {
+    Group all, shard, replica;
+  };
+  static constexpr Holders of_all{Group::data, Group::shard, Group::replica};
+  static constexpr Holders of_experts{Group::expert_data, Group::expert_shard, Group::expert_replica};
+
+  /// Gathers of weights inside a copy, and reductions of the gradients of those that are trained: inside a copy, then
+  /// of shards between copies. Frozen weights, and those that the layer repeats, are gathered under ZeRO-3 alone:
+  /// nobody updates them here.
+  void share_out(const Learned& numbers, Count borrowed, const Holders& of, RowTime& t) {
+    const Count n = numbers.trained();
+    const Count fetched = layout_.zero == Zero::weights ? add(numbers.total, borrowed) : n;
+    const Bytes gradients(mul(summed_gradient_bytes(plan_), n));
+    if (layout_.zero != Zero::none && fetched > 0)
+      t.gather += over(of.shard, CollectiveOp::all_gather, bytes_of(training_weights(plan_), fetched));
+    if (n == 0) return;
+    if (layout_.zero == Zero::none) {
+      t.reduce += over(of.all, CollectiveOp::all_reduce, gradients);
+      return;
+    }
+    t.reduce += over(of.shard, CollectiveOp::reduce_scatter, gradients);
+    const Bytes part(mul(summed_gradient_bytes(plan_), ceil_div(n, ranks(layout_, of.shard))));
+    t.reduce += over(of.replica, CollectiveOp::all_reduce, part);
+  }
+
+  const Plan& plan_;
+  const Layout& layout_;
+  Links& links_;
+  bool full_, shared_, experts_shared_, paired_, apart_;
+  const Rates& rates_;
+  double slowed_;
+};
+
+}  // namespace
+
+Spent RowTimes::spent_in(const LayerKinds& kinds, const ModelChunk& c) const {
+  Spent all;
+  const auto add = [&](const RowTime& t, Count layers) {
+    const double n = static_cast<double>(layers);
+    const auto of = [&](const Seconds a, const Seconds b, const Seconds w) { return n * (a + b + w); };
+    for (std::size_t i = 0; i < part_count; ++i)
+      all.parts[i] += of(t.forward.parts[i], t.backward_input.parts[i], t.backward_weight.parts[i]);
+    all.compute += of(t.forward.compute, t.backward_input.compute, t.backward_weight.compute);
+    all.memory += of(t.forward.memory, t.backward_input.memory, t.backward_weight.memory);
+  };
+  if (c.embedding) add(embedding(), 1);
+  for_each_kind(kinds, c, add);
+  if (!c.head) return all;
+  add(head(), 1);
+  for (const RowTime& part : mtp()) add(part, modules);
+  return all;
+}
+
+double for_weights(const Exchange& e) {
+  return e.group == Group::tensor && e.messages > 0
+             ? static_cast<double>(e.for_weights) / static_cast<double>(e.messages)
+             : 0;
+}
+
+RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward) {
+  const double alone = backward ? 1 / static_cast<double>(e.messages) : 0, steps = static_cast<double>(ranks);
+  return {(1 - alone) * all, (steps - 1) / steps * core, alone * all};
+}
+
+const ExchangeTime& Links::of_one(const Exchange& e) {
+  for (const Kind& k : kinds_)
+    if (k.group == e.group && k.op == e.op) return k.one;
+  const Exchange one{.group = e.group, .op = e.op, .messages = 1, .bytes = Bytes(1), .routing = e.routing};
+  return kinds_.push({e.group, e.op, exchange_time(one, layout_, cluster_, reached_)}).one;
+}
+
+Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e) {
+  const auto seconds = [&](Group g, CollectiveOp op, Bytes bytes) {
+    const Exchange sent{.group = g, .op = op, .messages = 1, .bytes = bytes};
+    return exchange_time(sent, layout, cluster, rates_of(prices, e).links).total();
+  };
+  const Bytes held = prices.layer(0).alive.input;
+  const Count parts = sequence_parallel(layout) ? 1 : ranks(layout, Group::tensor);
+  const Seconds sent = seconds(Group::pipeline, CollectiveOp::p2p, Bytes(ceil_div(held.value, parts)));
+  return parts == 1 ? sent : sent + seconds(Group::tensor, CollectiveOp::all_gather, held);
+}
+
+RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
+                   Efficiency e) {
+  Clock clock(prices, plan, layout, links, e);
+  RowTimes t;
+  const Rates& rates = rates_of(prices, e);
+  t.hidden = rates.hidden_beside;
+  const Software& software = rates.software;
+  if (ranks(layout, Group::pipeline) > 1 && software.waits_to_send + software.waits_to_send_chunks > 0) {
+    const Seconds send = send_seconds(prices, layout, cluster, e);
+    t.send = software.waits_to_send * send;
+    t.send_of_chunks = software.waits_to_send_chunks * send;
+  }
+  const RowTime none;
+  for (const LayerPrice& row : prices.rows) clock.put(row, t.rows.push(none));
+  if (!prices.mtp().empty()) t.modules = prices.mtp()[0].layers;
+  if (recomputes_block(plan)) t.first_again = plan.recompute_layers;
+  for (std::size_t i = 0; i < t.rows.size() && t.first_again > 0; ++i) {
+    RowTime& r = t.again.push(t.rows[i]);
+    r.backward_input += clock.again(prices.rows[i]);
+    r.experts_backward += clock.expert_exchange_again(prices.rows[i]);
+  }
+  if (!plan.offload.any()) return t;
+  t.lands = plan.offload.optimizer.numerator > 0 && !sends_every_gradient(layout);
+  for (std::size_t i = 0; i < t.rows.size(); ++i) clock.travel(prices.rows[i], false, t.rows[i]);
+  for (std::size_t i = 0; i < t.again.size(); ++i) clock.travel(prices.rows[i], true, t.again[i]);
+  return t;
+}
+
+RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e) {
+  Links links(layout, cluster, rates_of(prices, e).links);
+  return row_times(prices, plan, layout, cluster, links, e);
+}
+
+Spent time_again(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
+                 Efficiency e) {
+  return Clock(prices, plan, layout, links, e).again(row);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,400 @@
+// A training step, assembled from rows: stages, their pipeline, what follows it.
+
+#include <algorithm>
+
+#include "calc/pipeline/bound.hpp"
+#include "calc/step/rank_end.hpp"
+#include "calc/step/step_parts.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// A step at one set of rates.
+class StepClock {
+ public:
+  StepClock(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+            const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room)
+      : prices_(prices),
+        offloads_(plan.offload.any()),
+        layout_(layout),
+        cluster_(cluster),
+        partition_(partition),
+        rows_(rows),
+        efficiency_(e),
+        room_(room),
+        pipeline_(pipeline_of(plan, layout)),
+        end_(prices, plan, layout, cluster, e, pipeline_) {}
+
+  /// Seconds by part, the mean over the ranks; and what they are made of.
+  Spent run() {
+    StepParts unused;
+    return run(unused);
+  }
+  Spent run(StepParts& parts) {
+    if (pipeline_.ranks == 1) return run_alone(parts);
+    price_chunks();
+    const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
+    Seconds busiest;
+    InPlace<Seconds, max_layers> works;
+    Spent all;
+    const auto visit = [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
+      const Spent work = work_of(r);
+      busiest = std::max(busiest, works.push(work.total()));
+      const Seconds reduced = end - last_backward(r, m), gathered = gather_wait(r, m);
+      Spent rest = sums;
+      rest[Part::dp] += reduced + gathered;
+      parts.reductions += reduced;
+      parts.gathers += gathered;
+      parts.others += sums[Part::dp] + update[Part::dp];
+      parts.table += sums[Part::pp];
+      add_waits(r, parts);
+      all += work;
+      all += rest;
+      all += update;
+    };
+    const Seconds step = end_of_step(m, visit, [&](Seconds on_host) { all[Part::offload] += on_host; });
+    const double share = 1 / static_cast<double>(pipeline_.ranks);
+    all = share * all;
+    for (Seconds* mean : {&parts.reductions, &parts.gathers, &parts.others, &parts.waits, &parts.sending, &parts.table})
+      *mean = share * *mean;
+    Seconds behind;
+    for (const Seconds work : works) behind += busiest - work;
+    return with_waiting(all, step, share * behind, step_of(pipeline_, m), parts);
+  }
+
+  StepParts parts() {
+    StepParts p;
+    run(p);
+    for (Count r = 0; r < pipeline_.ranks && pipeline_.ranks > 1; ++r) p.work.push_back(work_of(r).total());
+    return p;
+  }
+
+  /// Seconds in all: what the parts of run() add up to, but for rounding.
+  Seconds seconds() {
+    StepParts unused;
+    if (pipeline_.ranks == 1) return run_alone(unused).total();
+    price_chunks();
+    const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
+    return end_of_step(
+        m, [](Count, Seconds, const Spent&, const Spent&) {}, [](Seconds) {});
+  }
+
+ private:
+  /// Without a pipeline micro-batches follow one another.
+  Spent run_alone(StepParts& parts) {
+    const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
+    const Seconds one = s.forward + s.backward_input + s.backward_weight;
+    const Seconds gathered = exposed(s.gather, s.gathering);
+    const Seconds last = gathered + static_cast<double>(pipeline_.micro_batches) * one;
+    const Seconds summed = std::max(s.reduction, last + s.reducing) - last;
+    const HeldRows rows = held_by(0);
+    const Spent sums = end_.sums(rows);
+    Spent all = work_of(0);
+    all += sums;
+    const Spent update = end_.update(rows);
+    all += update;
+    parts.gathers = gathered;
+    parts.reductions = exposed(s.reduction, summed);
+    parts.others = sums[Part::dp] + update[Part::dp];
+    all[Part::dp] += parts.gathers + parts.reductions;
+    add_waits(0, parts);
+    if (!offloads_) return all;
+    const RankSummed end = then(s, last, {});
+    all[Part::offload] += on_host(rows, std::max(Seconds(), landed(end) - network_end(end) - sums.total()));
+    return all;
+  }
+  const ChunkSeconds& seconds_of(Count chunk) const {
+    return pipeline_.ranks == 1 ? alone_ : room_.chunks[static_cast<std::size_t>(chunk)];
+  }
+
+  /// Times of all model chunks, for the pipeline.
+  void price_chunks() {
+    const Count chunks = partition_.size();
+    const Seconds send = send_seconds(prices_, layout_, cluster_, efficiency_);
+    room_.chunks.clear();
+    room_.times.clear();
+    room_.sends.clear();
+    room_.ready.clear();
+    for (Count q = 0; q < chunks; ++q) {
+      const ChunkSeconds s =
+          repeats(q) ? room_.chunks.back()
+                     : chunk_seconds(prices_, rows_, layout_, partition_[q], micro_batches_per_direction(pipeline_));
+      room_.chunks.push_back(s);
+      if (q + 1 < chunks) room_.sends.push_back(send);
+    }
+    for (Count q = 0; q < chunks; ++q) {
+      room_.times.push_back(chunk_time(room_.chunks, q, pipeline_.schedule, rows_.hidden));
+      room_.ready.push_back(ready(q));
+    }
+  }
+
+  /// Seconds of an exchange that takes `all`, of which at least `bare` are exposed.
+  Seconds exposed(Seconds all, Seconds bare) const { return bare + (1 - rows_.hidden) * (all - bare); }
+
+  /// When a chunk's first forward can begin: its rank gathers weights chunk by chunk in the order of the model, in
+  /// which it also runs them first.
+  Seconds ready(Count chunk) const {
+    Seconds before, all;
+    for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
+      const Seconds one = room_.chunks[static_cast<std::size_t>(q)].gather;
+      all += one;
+      if (q < chunk) before += one;
+    });
+    return exposed(all, before + room_.chunks[static_cast<std::size_t>(chunk)].gathering);
+  }
+
+  /// Whether a chunk is like the one before it.
+  bool repeats(Count q) const {
+    if (q == 0 || prices_.kinds.size() > 1) return false;
+    const ModelChunk before = partition_[q - 1], here = partition_[q];
+    return before.layers() == here.layers() && before.embedding == here.embedding && before.head == here.head;
+  }
+
+  template <typename F>
+  void for_each_chunk(Count rank, const F& f) const {
+    for (Count i = 0; i < pipeline_.chunks; ++i) f(model_chunk(pipeline_, rank, i), i);
+  }
+
+  /// The seconds of the step; visits every rank with the end of its data-parallel sums, its other sums and its
+  /// optimizer's pass (the same for ranks of the same rows), and with what it waits for the host beyond that.
+  template <typename Visit, typename Wait>
+  Seconds end_of_step(const Makespan& m, const Visit& visit, const Wait& wait) const {
+    struct Ending {
+      Seconds summed, update;
+    };
+    InPlace<Ending, max_layers> ends;
+    HeldRows last;
+    Spent sums, update;
+    Seconds all;  // until the last rank has its sums
+    for (Count r = 0; r < pipeline_.ranks; ++r) {
+      const HeldRows rows = held_by(r);
+      if (r == 0 || rows != last) {
+        last = rows;
+        sums = end_.sums(rows);
+        update = end_.update(rows);
+      }
+      const Seconds end = network_end(summed_by(r, m));
+      all = std::max(all, ends.push({end + sums.total(), update.total()}).summed);
+      visit(r, end, sums, update);
+    }
+    Seconds step;
+    for (Count r = 0; r < pipeline_.ranks; ++r) {
+      const Ending& e = ends[static_cast<std::size_t>(r)];
+      const Seconds begin = alone() ? e.summed : all;
+      Seconds waits;
+      if (offloads_) wait(waits = on_host(held_by(r), std::max(Seconds(), landed(summed_by(r, m)) - begin)));
+      step = std::max(step, begin + (e.update + waits) - begin_of_step(r, m));
+    }
+    return step;
+  }
+  /// Whether a rank updates when it has its own sums.
+  bool alone() const { return validates_after(pipeline_.schedule); }
+  /// From when a rank's step counts: by itself, or with all ranks.
+  Seconds begin_of_step(Count rank, const Makespan& m) const {
+    return alone() ? rank_span(pipeline_, times(room_.sends), m.chunks, rank).begin : Seconds();
+  }
+  /// What a rank waits for the host after its own part of the update; the last gradients are there `late`.
+  Seconds on_host(const HeldRows& rows, Seconds late) const {
+    const UpdateSeconds update = end_.updating(rows);
+    return update.total(late, rows_.hidden) - update.device;
+  }
+  HeldRows held_by(Count rank) const {
+    HeldRows rows;
+    for_each_chunk(rank, [&](Count q, Count) { add(rows, prices_.kinds, partition_[q]); });
+    return rows;
+  }
+
+  /// A rank's micro-batches, and the waits of data-parallel exchanges in them. What paired slots hide are exchanges
+  /// with experts.
+  Spent work_of(Count rank) const {
+    Spent one;
+    for_each_chunk(rank, [&](Count q, Count) {
+      one += rows_.spent_in(prices_.kinds, partition_[q]);
+      one[Part::dp] += seconds_of(q).waiting;
+      one[Part::pp] += 2 * seconds_of(q).sending;
+    });
+    Spent all = static_cast<double>(micro_batches_per_direction(pipeline_)) * one;
+    if (!pairs_experts(layout_)) return all;
+    all[Part::ep] = std::max(Seconds(), all[Part::ep] - saved_by_pairs(pipeline_, times({}), rank));
+    return all;
+  }
+  /// Adds the waits of a rank's micro-batches.
+  void add_waits(Count rank, StepParts& parts) const {
+    const auto n = static_cast<double>(micro_batches_per_direction(pipeline_));
+    for_each_chunk(rank, [&](Count q, Count) {
+      parts.waits += n * seconds_of(q).waiting;
+      parts.sending += n * (2 * seconds_of(q).sending);
+    });
+  }
+
+  /// When a rank's last backward has ended, its gradients are summed over its data-parallel ranks, and those that the
+  /// host updates are there, with full overlap; and the seconds of these sums and transfers alone.
+  struct RankSummed {
+    Seconds last, network, host, all, down;
+  };
+  /// A chunk whose last backward ends at `end`, after others.
+  static RankSummed then(const ChunkSeconds& s, Seconds end, const RankSummed& before) {
+    return {.last = end,
+            .network = std::max(before.network + s.reduction, end + s.reducing),
+            .host = std::max({before.host + s.down, before.network + s.passing, end + s.landing}),
+            .all = before.all + s.reduction,
+            .down = before.down + s.down};
+  }
+  /// Chunk after chunk, as their last backwards end.
+  RankSummed summed_by(Count rank, const Makespan& m) const {
+    InPlace<std::pair<Seconds, Count>, most_chunks> ends;
+    for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
+    std::sort(ends.begin(), ends.end());
+    RankSummed s;
+    for (const auto& [end, q] : ends) s = then(room_.chunks[static_cast<std::size_t>(q)], end, s);
+    return s;
+  }
+  Seconds network_end(const RankSummed& s) const { return s.last + exposed(s.all, s.network - s.last); }
+  Seconds landed(const RankSummed& s) const {
+    return network_end(s) + exposed(s.down, std::max(Seconds(), s.host - s.network));
+  }
+
+  /// Adds the waiting: for messages, for the rank that has the most to do more than the mean, and the rest of the step.
+  Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined, StepParts& parts) {
+    const Seconds unsent = step_of(pipeline_, makespan(pipeline_, times({}), room_.pipeline));
+    parts.pipelined = pipelined;
+    parts.unsent = unsent;
+    Seconds waiting = step - all.total();
+    const auto book = [&](Part p, Seconds s) {
+      s = std::clamp(s, Seconds(), std::max(waiting, Seconds()));
+      all[p] += s;
+      waiting = waiting - s;
+    };
+    parts.left_for_pp = waiting;
+    book(Part::pp, pipelined - unsent);
+    parts.left_for_imbalance = waiting;
+    book(Part::imbalance, more);
+    all[Part::bubble] = waiting;
+    return all;
+  }
+
+  PipelineTimes times(std::span<const Seconds> sends) const { return {room_.times, sends, room_.ready}; }
+  const ChunkSpan& span(Count rank, Count local, const Makespan& m) const {
+    return m.chunks[static_cast<std::size_t>(chunk_index(pipeline_, {rank, local}))];
+  }
+  Seconds last_backward(Count rank, const Makespan& m) const {
+    Seconds last;
+    for_each_chunk(rank, [&](Count, Count i) { last = std::max(last, span(rank, i, m).last); });
+    return last;
+  }
+  /// Wait for gathered weights before a rank's first forward. Ranks that begin together count it only if no other input
+  /// arrives later.
+  Seconds gather_wait(Count rank, const Makespan& m) const {
+    if (!alone()) return first_wait(rank, m);
+    Seconds first = span(rank, 0, m).first;
+    for_each_chunk(rank, [&](Count, Count i) { first = std::min(first, span(rank, i, m).first); });
+    return first - begin_of_step(rank, m);
+  }
+  Seconds first_wait(Count rank, const Makespan& m) const {
+    ChunkSpan first = span(rank, 0, m);
+    Seconds ready;
+    for_each_chunk(rank, [&](Count q, Count i) {
+      if (span(rank, i, m).first > first.first) return;
+      first = span(rank, i, m);
+      ready = room_.ready[static_cast<std::size_t>(q)];
+    });
+    return ready >= first.first ? ready : Seconds();
+  }
+
+  const Prices& prices_;
+  bool offloads_;
+  const Layout& layout_;
+  const Cluster& cluster_;
+  const Partition& partition_;
+  const RowTimes& rows_;
+  Efficiency efficiency_;
+  StepRoom& room_;
+  Pipeline pipeline_;
+  RankEnd end_;
+  ChunkSeconds alone_;  // without a pipeline
+};
+
+}  // namespace
+
+Time limits(const StepTime& t) {
+  return {.compute = t.compute,
+          .memory = t.memory,
+          .communication = t[Part::tp] + t[Part::cp] + t[Part::ep] + t[Part::dp] + t[Part::pp] + t[Part::offload],
+          .latency = t[Part::host]};
+}
+
+Pipeline pipeline_of(const Plan& plan, const Layout& layout) {
+  const Count stages = ranks(layout, Group::pipeline);
+  if (stages == 1) return {.micro_batches = micro_batches(plan, layout)};
+  return {.schedule = layout.schedule,
+          .ranks = stages,
+          .chunks = layout.chunks,
+          .micro_batches = micro_batches(plan, layout)};
+}
+
+RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
+  const Pipeline p = pipeline_of(plan, layout);
+  return p.ranks == 1 ? RowCosts{} : row_costs(prices, rows, layout, micro_batches_per_direction(p));
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs) {
+  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
+  return balanced(prices.kinds, costs, pipeline_of(plan, layout));
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
+  return partition(prices, plan, layout, row_costs(prices, plan, layout, rows));
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  if (cluster.device.bandwidth.value > 0)
+    return partition(prices, plan, layout, row_times(prices, plan, layout, cluster, leading(prices)));
+  return partition(prices, plan, layout, row_costs(prices));
+}
+
+StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                    const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).run();
+}
+
+StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).parts();
+}
+
+Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).seconds();
+}
+
+TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                       StepRoom& room) {
+  TrainEstimate e;
+  e.estimated = prices.estimated;
+  e.tokens = mul(plan.global_batch, plan.seq);
+  const RowTimes rows = row_times(prices, plan, layout, cluster, Efficiency::full);
+  const RowTimes used = e.estimated ? row_times(prices, plan, layout, cluster, Efficiency::estimated) : rows;
+  e.partition = partition(prices, plan, layout, used);
+  const Stage s = fullest_stage(prices, plan, layout, e.partition, cluster.device.achieved.overhead);
+  e.flops = training_flops(prices, plan, e.partition);
+  e.memory = s.memory;
+  e.fullest = s.rank;
+  e.host = most_on_host(prices, plan, layout, e.partition);
+  const auto at = [&](const RowTimes& t, Efficiency rates) {
+    return step_spent(prices, plan, layout, cluster, e.partition, t, rates, room);
+  };
+  e.estimate = e.bound = at(rows, Efficiency::full);
+  if (e.estimated) e.estimate = at(used, Efficiency::estimated);
+  return e;
+}
+
+TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  StepRoom room;
+  return assemble(prices, plan, layout, cluster, room);
+}
+
+TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  return assemble(price(arch, plan, layout, cluster.device), plan, layout, cluster);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,58 @@
+#pragma once
+/// Weights that are not trained, by part of the model and by layer.
+
+#include "calc/arch.hpp"
+#include "calc/choice.hpp"
+#include "calc/formats/weight_formats.hpp"
+
+namespace llmcalc {
+
+/// A part of a model whose weights can be frozen.
+enum class FreezePart : std::uint8_t {
+  embedding,  ///< token table, learned positions, projections to and from a narrower table; a head that is the table
+  head,
+  attention,  ///< projections, biases, norms inside of it, sinks
+  mlp,        ///< dense ones
+  experts,    ///< routed and shared
+  router,     ///< and the gate of shared experts
+  norm        ///< of the residual stream: in blocks, behind the embedding, before the head
+};
+template <>
+inline constexpr auto choices<FreezePart> = std::array{Choice{FreezePart::embedding, "embedding"},
+                                                       Choice{FreezePart::head, "head"},
+                                                       Choice{FreezePart::attention, "attention"},
+                                                       Choice{FreezePart::mlp, "mlp"},
+                                                       Choice{FreezePart::experts, "experts"},
+                                                       Choice{FreezePart::router, "router"},
+                                                       Choice{FreezePart::norm, "norm"}};
+
+constexpr FreezePart freeze_part(Component c) {
+  switch (c) {
+    case Component::embedding:
+    case Component::position:
+      return FreezePart::embedding;
+    case Component::attention:
+      return FreezePart::attention;
+    case Component::mlp:
+      return FreezePart::mlp;
+    case Component::router:
+      return FreezePart::router;
+    case Component::experts:
+    case Component::shared_experts:
+      return FreezePart::experts;
+    case Component::norm:
+      return FreezePart::norm;
+    case Component::lm_head:
+      return FreezePart::head;
+  }
+  return FreezePart::embedding;
+}
+
+struct Frozen {
+  SetOf<FreezePart> parts{};  ///< everywhere
+  LayerSet layers{};          ///< whole blocks
+  constexpr bool empty() const { return parts.empty() && layers.empty(); }
+  constexpr bool operator==(const Frozen&) const = default;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,31 @@
+#pragma once
+/// Byte-pair encoding by SentencePiece (Kudo and Richardson 2018). Without the library the functions throw InputError.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "learn/tokens/tokenizer.hpp"
+
+namespace llmcalc::model {
+
+inline constexpr std::string_view sentencepiece_name = "sentencepiece-bpe";
+
+/// The serialized model that SentencePiece learns from `text`.
+std::string learnt_sentencepiece(std::string_view text, Count vocabulary);
+
+/// The tokenizer of a serialized model. InputError if it is none, or cannot give back every text.
+std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string model, const std::string& where);
+
+inline constexpr std::string_view sentencepiece_file_name = "tokenizer.model";
+
+/// The tokenizer of a tokenizer.model as models come with it: its own normalisation, and its token for the beginning of
+/// a text where it has one. InputError if it is none.
+std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string model, const std::string& where);
+
+/// The tokens of a text under a serialized model, whatever it makes of the text. InputError if it is none.
+std::function<std::vector<std::int32_t>(const std::string& text)> sentencepiece_encoder(const std::string& model,
+                                                                                        const std::string& where);
+
+}  // namespace llmcalc::model

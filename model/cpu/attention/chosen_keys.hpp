@@ -1,0 +1,54 @@
+#pragma once
+/// The keys that a query reads.
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "calc/arch/mixer.hpp"
+#include "model/cpu/parallel.hpp"
+#include "model/layers/indexer.hpp"
+#include "model/math/numbers.hpp"
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+/// `n` keys in order: those from `first` on, of which there are at most `near`, and behind them those from `far` on; or
+/// those of a list.
+struct Keys {
+  Count first = 0, n = 0;
+  Count near = std::numeric_limits<Count>::max(), far = 0;
+  const Count* list = nullptr;
+  Count operator[](Count i) const {
+    if (list != nullptr) return list[i];
+    return i < near ? first + i : far + i - near;
+  }
+  /// How many keys from number i on follow one another.
+  Count run(Count i) const {
+    if (list == nullptr) return (i < near ? std::min(near, n) : n) - i;
+    Count more = 1;
+    while (i + more < n && list[i + more] == list[i] + more) ++more;
+    return more;
+  }
+};
+
+/// The tokens up to t that the choice of token t names: of blocks, all of each, and its own block's besides.
+inline Keys chosen_keys(const Selection& s, const ChosenIndex* chosen, Count each, Count t, std::vector<Count>& room) {
+  room.clear();
+  const Count size = s.block > 0 ? s.block : 1;
+  for (Count i = 0; i < each && chosen[i] >= 0; ++i)
+    for (Count j = 0; j < size; ++j) room.push_back(chosen[i] * size + j);
+  if (s.block > 0)
+    for (Count j = t - t % size; j <= t; ++j) room.push_back(j);
+  return {.n = static_cast<Count>(room.size()), .list = room.data()};
+}
+
+/// The tokens [first, last) and behind them the pooled keys that a choice names, which are numbered from `far` on.
+inline Keys near_and_chosen(Count first, Count last, const ChosenIndex* chosen, Count each, Count far,
+                            std::vector<Count>& room) {
+  room.clear();
+  for (Count j = first; j < last; ++j) room.push_back(j);
+  for (Count i = 0; i < each && chosen[i] >= 0; ++i) room.push_back(far + chosen[i]);
+  return {.n = static_cast<Count>(room.size()), .list = room.data()};
+}
+
+}  // namespace llmcalc::model::LLMCALC_ISA

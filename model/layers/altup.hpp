@@ -1,0 +1,53 @@
+#pragma once
+/// Operators of alternating updates (calc/block/altup.hpp): of a token's n residual streams x (n, D) a layer reads and
+/// writes the first. Rows of streams are n D numbers; those of a result D.
+
+#include "calc/operator/op.hpp"
+#include "model/pass/gradient_place.hpp"
+
+namespace llmcalc::model {
+
+/// The magnitude of a row is the root of its numbers' mean square; a projection's is at least this one's root.
+inline constexpr double least_magnitude_squared = 1e-5;
+
+/// x: the first of the rows that are read, which lie x_stride apart.
+struct StackView {
+  const void* x = nullptr;
+  Count x_stride = 0;
+  const void* projected = nullptr;  ///< (rows, (n - 1) D)
+};
+
+/// One method per operator and one for its gradient; see Backend.
+class AltUpKernels {
+ public:
+  virtual ~AltUpKernels() = default;
+  /// y: x, and its n - 1 projections at its magnitude.
+  virtual void stack(const Pointwise&, const StackView&, void* y) = 0;
+  virtual void stack_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
+                              GradientPlace dprojected) = 0;
+  /// y: the mean of the first stream of x, and of projections of the others, at its magnitude. dx: of the same rows.
+  virtual void merge(const Pointwise&, const StackView&, void* y) = 0;
+  virtual void merge_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
+                              GradientPlace dprojected) = 0;
+  /// y_i = x_i + sum of c_ij x_j
+  virtual void predict(const Pointwise&, const void* x, const void* c, void* y) = 0;
+  virtual void predict_gradient(const Pointwise&, const void* x, const void* c, const void* dy, GradientPlace dx,
+                                GradientPlace dc) = 0;
+  /// y_i = p_i + (1 + k_i) (result - p_0)
+  virtual void correct(const Pointwise&, const void* p, const void* result, const void* k, void* y) = 0;
+  virtual void correct_gradient(const Pointwise&, const void* p, const void* result, const void* k, const void* dy,
+                                GradientPlace dp, GradientPlace dresult, GradientPlace dk) = 0;
+  /// y = the first stream of x, and a if it is there; of n streams.
+  virtual void first(const Pointwise&, Count streams, const void* x, const void* a, void* y) = 0;
+  /// dx, which is there, += dy in its first stream.
+  virtual void first_gradient(const Pointwise&, Count streams, const void* dy, void* dx) = 0;
+  /// out: x with y added to all streams but the first; dy: of y.
+  virtual void share(const Pointwise&, const void* x, const void* y, void* out) = 0;
+  virtual void share_gradient(const Pointwise&, const void* d_out, GradientPlace dy) = 0;
+  /// y = x w with learned w of each number.
+  virtual void scale(const Pointwise&, const void* x, const void* w, void* y) = 0;
+  virtual void scale_gradient(const Pointwise&, const void* x, const void* w, const void* dy, GradientPlace dx,
+                              void* dw) = 0;
+};
+
+}  // namespace llmcalc::model

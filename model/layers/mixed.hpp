@@ -1,0 +1,26 @@
+#pragma once
+/// Inputs of a mix of residual streams (calc/block/mixed_residual.hpp): of the streams v_j of a token it makes
+///   sum_j a_j v_j, a = softmax(s), s_j = q' (w v_j) / sqrt(mean of v_j^2 + epsilon)
+/// with learned q and w, `hidden` numbers each.
+
+#include <span>
+
+#include "calc/units.hpp"
+#include "model/pass/gradient_place.hpp"
+
+namespace llmcalc::model {
+
+struct MixView {
+  std::span<const void* const> streams;  ///< the first row of each
+  Count stride = 0;                      ///< numbers from row to row of a stream
+  const void *query = nullptr, *norm = nullptr;
+  double epsilon = 1e-5;
+};
+
+/// Destinations of the gradients; those of query and norm are wide, and added to.
+struct MixGradients {
+  std::span<const GradientPlace> streams;
+  void *query = nullptr, *norm = nullptr;
+};
+
+}  // namespace llmcalc::model

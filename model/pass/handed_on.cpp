@@ -1,0 +1,38 @@
+// Keys and values, or RWKV-7's values alone, that a layer hands on to later ones (calc/arch/handed_on.hpp).
+
+#include "model/pass/forward.hpp"
+
+namespace llmcalc::model {
+
+void Pass::hand_on(const Value& k, const Value& v) {
+  if (direction_ == Direction::recompute) {  // what was handed on, and has its gradient now, was made by the first run
+    auto& [keys, values] = awaited_.at(layer_);
+    if (k.slot) k.slot->gradient = std::exchange(keys->gradient, nullptr);
+    v.slot->gradient = std::exchange(values->gradient, nullptr);
+    return;
+  }
+  handed_[layer_] = {k, v};
+  if (!step_.training) return;
+  awaited_[layer_] = {k.slot, v.slot};
+  if (!runs_again(plan(), layer_ / halves(arch_))) return;
+  if (k.data) k.data->claim("block.input");
+  v.data->claim("block.input");
+}
+
+KeysAndValues Pass::handed() const {
+  const auto it = handed_.find(kv_source(kinds_, layer_));
+  return it == handed_.end() ? KeysAndValues() : it->second;
+}
+
+void Pass::leave(const KeysAndValues& read) {
+  for (const HandedOn& h : handing_)
+    if (h.last_reader == layer_) handed_.erase(h.source);
+  if (!taping() && layer_ + 1 == arch_.layers) layer_inputs_ = {};
+  if (!taping() || !read.v.data) return;
+  tape_->remember([this, k = read.k.slot, v = read.v.slot, keys = read.k.elements(), values = read.v.elements()] {
+    if (k) into_rows("attn.core", k, keys, true);
+    into_rows("attn.core", v, values, true);
+  });
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,36 @@
+#pragma once
+/// Operands of an operator that keeps the numbers of all, and the places of their gradients.
+
+#include "model/pass/pass.hpp"
+
+namespace llmcalc::model {
+
+template <std::size_t n>
+struct Pass::Operands {
+  std::array<Kept, n> kept;
+  std::array<std::shared_ptr<TapeSlot>, n> slots;
+  std::array<Count, n> elements;
+  std::array<Tensor, n> data() const {
+    std::array<Tensor, n> all;
+    for (std::size_t i = 0; i < n; ++i) all[i] = kept[i].get();
+    return all;
+  }
+  std::array<GradientPlace, n> places(Pass& p, std::string_view op) const {
+    std::array<GradientPlace, n> all;
+    for (std::size_t i = 0; i < n; ++i) all[i] = p.place(op, slots[i], elements[i]);
+    return all;
+  }
+};
+
+template <std::size_t n>
+Pass::Operands<n> Pass::operands(std::string_view op, const std::array<Value, n>& in) {
+  Operands<n> all;
+  for (std::size_t i = 0; i < n; ++i) {
+    all.kept[i] = keep(op, in[i]);
+    all.slots[i] = in[i].slot;
+    all.elements[i] = in[i].elements();
+  }
+  return all;
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,47 @@
+#pragma once
+/// Rotations of a pass.
+
+#include <optional>
+#include <vector>
+
+#include "calc/arch/layer_kinds.hpp"
+#include "model/math/rotary.hpp"
+
+namespace llmcalc::model {
+
+/// How a pass turns the rotary pairs of each mixer: null where that is the usual way.
+class Rotaries {
+ public:
+  Rotaries(const Arch& arch, const Numerics& numerics, Count length) {
+    if (arch.position != Position::rope) return;
+    for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
+      const Mixer& m = arch.mixer(i);
+      const Count width = m.attention == AttentionKind::grouped ? m.head_dim : m.latent.rope_dim;
+      whole_.push_back(stretched(numerics.rope, width, length));
+      local_.push_back(stretched(numerics.local_rope, width, length));
+      index_.push_back(stretched(numerics.rope, index_rotated(m), length));
+    }
+  }
+  const Rotary* of(const LayerKind& kind) const {
+    const std::vector<std::optional<Rotary>>& all = kind.reach.limited() ? local_ : whole_;
+    return in(all, kind);
+  }
+  /// The same for an indexer's queries and key.
+  const Rotary* of_index(const LayerKind& kind) const { return in(index_, kind); }
+  /// Numbers of each of an indexer's heads, and of its key, that positions turn.
+  static Count index_rotated(const Mixer& m) {
+    return m.indexer.kind == IndexerKind::lightning ? m.latent.rope_dim : m.indexer.width;
+  }
+
+ private:
+  static const Rotary* in(const std::vector<std::optional<Rotary>>& all, const LayerKind& kind) {
+    return kind.mixer < all.size() && all[kind.mixer] ? &*all[kind.mixer] : nullptr;
+  }
+  static std::optional<Rotary> stretched(const Rope& rope, Count width, Count length) {
+    return rope != Rope() ? std::optional(rotary(rope, width, length)) : std::nullopt;
+  }
+
+  std::vector<std::optional<Rotary>> whole_, local_, index_;
+};
+
+}  // namespace llmcalc::model

@@ -1,0 +1,67 @@
+#pragma once
+/// Helpers that name a layer's matrices, for matrices.cpp and recurrent_matrices.cpp.
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "presets/formats/fused_matrices.hpp"
+#include "presets/import/quantization/matrices.hpp"
+
+namespace llmcalc::import {
+
+using NameChoices = std::vector<std::string>;
+
+/// Visits a layer's matrices under their names, those of hf and those of a checkpoint's own code. `fused` and `visit`
+/// must outlive it.
+class NamedLayer {
+ public:
+  NamedLayer(std::string prefix, const FusedMatrices& fused, const std::function<void(const Matrix&)>& visit)
+      : prefix_(std::move(prefix)), fused_(fused), visit_(visit) {}
+  NamedLayer(Count index, const FusedMatrices& fused, const std::function<void(const Matrix&)>& visit)
+      : NamedLayer(fmt::format("layers.{}.", index), fused, visit) {}
+
+  const FusedMatrices& fused() const { return fused_; }
+
+  void matrix(Component c, const NameChoices& parents, const NameChoices& leaves, Count rows, Count columns,
+              Count groups = 1, bool biased = false, bool by_name = false) const {
+    Matrix m{c, {}, groups, rows, columns, biased, by_name};
+    for (const std::string& parent : parents)
+      for (const std::string& leaf : leaves) m.paths.push_back(prefix_ + parent + "." + leaf);
+    if (parents.empty()) m.paths.push_back(prefix_ + leaves.front());
+    visit_(m);
+  }
+
+ private:
+  std::string prefix_;
+  const FusedMatrices& fused_;
+  const std::function<void(const Matrix&)>& visit_;
+};
+
+inline NameChoices both(NameChoices names, const NameChoices& others) {
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
+inline const NameChoices attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
+
+/// A layer's matrices under some parents, all of attention.
+class Projections {
+ public:
+  Projections(const NamedLayer& l, NameChoices parents) : l_(l), parents_(std::move(parents)) {}
+  void operator()(const NameChoices& leaves, Count rows, Count columns, bool biased = false) const {
+    l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
+  }
+  /// Numbers of a module with other numbers: blocks pick modules of one matrix each.
+  void parameter(const char* leaf, Count rows, Count columns, Count groups = 1) const {
+    l_.matrix(Component::attention, parents_, {leaf}, rows, columns, groups, false, true);
+  }
+
+ private:
+  const NamedLayer& l_;
+  NameChoices parents_;
+};
+
+}  // namespace llmcalc::import

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "presets/import/quantization/named_layer.hpp"
+
+namespace llmcalc::import {
+
+/// Visits the matrices of a layer's recurrence, by the names of each kind's own code. Convolutions and the vectors of
+/// heads are none. hidden: width of the model.
+void recurrent_matrices(const NamedLayer& l, const Recurrent& r, Count hidden);
+
+}  // namespace llmcalc::import

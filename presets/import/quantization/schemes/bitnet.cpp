@@ -1,0 +1,21 @@
+#include <fmt/format.h>
+
+#include "presets/import/quantization/schemes/parts.hpp"
+#include "presets/import/quantization/schemes/readers.hpp"
+
+namespace llmcalc::import {
+
+/// hf integrations/bitnet.py: every matrix but the head in 2 bits per number, four numbers of a column in a byte, and a
+/// scale in 16 bits. Under "online" the file has the matrices in the config's dtype, and they become -1, 0 and 1 when
+/// they are read. Left out: inputs rounded to 8 bits, whose products transformers computes in 16.
+Scheme bitnet(const json::Object& q, const SchemeContext&) {
+  const std::string mode = q.text_or("quantization_mode", "offline"), linear = q.text_or("linear_class", "bitlinear");
+  if (linear != "bitlinear" && linear != "autobitlinear") refuse_scheme(q, fmt::format("linear_class {}", linear));
+  if (q.flag_or("use_rms_norm", false)) refuse_scheme(q, "use_rms_norm");
+  if (mode != "offline" && mode != "online") refuse_scheme(q, fmt::format("quantization_mode {}", mode));
+  Scheme s{.kept = modules(q, {"modules_to_not_convert"})};
+  if (mode == "offline") s.groups = every_matrix(packing(row("ternary")));
+  return s;
+}
+
+}  // namespace llmcalc::import

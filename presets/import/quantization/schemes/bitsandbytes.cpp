@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "presets/import/quantization/schemes/parts.hpp"
+#include "presets/import/quantization/schemes/readers.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+using json::Object;
+
+/// github.com/bitsandbytes-foundation/bitsandbytes, functional.py, QuantState.as_dict: beside numbers and scales a map
+/// of 16 float32 and a text of the state. quantize_4bit takes blocks of 64 of the flattened matrix. Double quantisation
+/// adds a map of 256 float32 and a longer text, in which the offset is taken to have 20 characters.
+Packing four_bits(std::string_view type, bool twice, const std::string& base) {
+  Packing p = packing(row(twice ? "nf4-dq" : "nf4"));
+  p.flat = true;
+  p.bytes.tensor_bytes = twice ? 64 + 1024 : 64;
+  p.state = fmt::format(R"({{"quant_type": "{}", "blocksize": 64, "dtype": "{}", "shape": {})", type, base,
+                        Packing::shape_mark);
+  if (twice)
+    p.state += fmt::format(R"(, "nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": {:020})", 0);
+  p.state += "}";
+  return p;
+}
+
+}  // namespace
+
+/// hf quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py: the head is kept unless the list says otherwise. Int8
+/// stores a byte per matrix that names the order of its numbers, and multiplies in int8 (MatMul8bitLt); the few columns
+/// whose inputs are outliers, which it multiplies in 16 bits, are left out.
+Scheme bitsandbytes(const Object& q, const SchemeContext& context) {
+  const auto on = [&](const std::string& key) {  // reads both
+    const bool older = q.flag_or("_" + key, false);
+    return q.flag_or(key, false) || older;
+  };
+  const bool four = on("load_in_4bit"), eight = on("load_in_8bit");
+  if (!four && !eight) refuse_scheme(q, "bitsandbytes with neither load_in_4bit nor load_in_8bit");
+  const std::string type = q.text_or("bnb_4bit_quant_type", "fp4");
+  const bool twice = q.flag_or("bnb_4bit_use_double_quant", false);
+  const DType int8 = row("int8");
+  return {.groups = eight ? every_matrix(with_tensor_bytes(int8, 1), int8)
+                          : every_matrix(four_bits(type, twice, context.dtype)),
+          .kept = modules(q, {"llm_int8_skip_modules"})};
+}
+
+}  // namespace llmcalc::import

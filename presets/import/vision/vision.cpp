@@ -1,0 +1,193 @@
+#include "presets/import/vision/vision.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "text/counted.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc::import {
+
+Count colours(const Config& v) {
+  v.ignore({"num_channels", "in_channels", "in_chans"});  // configs of Qwen's omni models have two
+  for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
+    if (v.has(key)) return v.size(key, 3);
+  return 3;
+}
+
+Count side(const Config& c, std::string_view key, Count otherwise) {
+  const json::Value* value = c.find(key);
+  if (value == nullptr || !value->is_array()) return c.size(key, otherwise);
+  const std::vector<Count> both = c.counts(key);
+  if (both.size() != 2 || both[0] != both[1] || both[0] < 1)
+    c.refuse(fmt::format("{}: expected a size, or a list of two equal ones, got {}", in_quotes(key), value->dump()));
+  return both[0];
+}
+
+Count patches(const Config& v, Count image_size, Count patch_size) {
+  const Count along = side(v, "image_size", image_size) / side(v, "patch_size", patch_size);
+  return mul(along, along);
+}
+
+ModuleTally vit_block(Count h, Count m) {
+  return ModuleTally().copies(4, ModuleTally().linear(h, h)).linear(h, m).linear(m, h).layer_norms(2, h);
+}
+
+namespace {
+
+/// Keys of a tower's config that no number of parameters depends on, beside those of every config (harmless_keys.hpp).
+constexpr std::array harmless = {
+    std::string_view{"tie_word_embeddings"}, std::string_view{"logit_scale_init_value"}, std::string_view{"vocab_size"},
+    // heads share the widths out; activations, positions without a table, epsilons and rates have no size
+    std::string_view{"num_heads"}, std::string_view{"num_attention_heads"}, std::string_view{"vt_num_attention_heads"},
+    std::string_view{"encoder_attention_heads"}, std::string_view{"hidden_act"}, std::string_view{"hidden_activation"},
+    std::string_view{"activation_function"}, std::string_view{"activation_func"},
+    std::string_view{"projector_hidden_act"}, std::string_view{"position_embedding_type"},
+    std::string_view{"pos_emb_type"}, std::string_view{"pos_emb_interpolation_mode"},
+    std::string_view{"init_pos_emb_time"}, std::string_view{"rope_mode"}, std::string_view{"rope_theta"},
+    std::string_view{"rope_parameters"}, std::string_view{"rope_scaling"}, std::string_view{"max_position_embeddings"},
+    std::string_view{"layer_norm_eps"}, std::string_view{"rms_norm_eps"}, std::string_view{"norm_eps"},
+    std::string_view{"projector_ln_eps"}, std::string_view{"drop_path_rate"},
+    std::string_view{"layer_scale_init_value"},
+    // which rows are seen, taken, merged or pooled, and how many
+    std::string_view{"window_size"}, std::string_view{"fullatt_block_indexes"}, std::string_view{"tokens_per_second"},
+    std::string_view{"image_size"}, std::string_view{"num_image_tokens"}, std::string_view{"head_dim"},
+    std::string_view{"merge_type"}, std::string_view{"video_attn_type"}, std::string_view{"vision_segment_max_frames"},
+    std::string_view{"pooling_kernel_size"}, std::string_view{"default_output_length"},
+    std::string_view{"pixel_shuffle_ratio"}, std::string_view{"vision_feature_layer"},
+    std::string_view{"vision_feature_select_strategy"}, std::string_view{"multi_modal_projector_bias"},
+    std::string_view{"global_head_dim"},
+    // the projection of CLIP itself
+    std::string_view{"projection_dim"}};
+
+bool says(std::string_view list, std::string_view type) {
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(' ', at), list.size());
+    if (list.substr(at, end - at) == type) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+template <typename Row>
+const Row* named(const std::vector<Row>& rows, std::string_view type) {
+  for (const Row& row : rows)
+    if (says(row.model_types, type)) return &row;
+  return nullptr;
+}
+
+template <typename Row, typename... Lists>
+std::vector<Row> together(const Lists&... lists) {
+  std::vector<Row> all;
+  (all.insert(all.end(), lists.begin(), lists.end()), ...);
+  return all;
+}
+
+/// One kind of tower: where its config is, and what is known of it.
+struct Sense {
+  std::string_view key, name;
+  Count Towers::*parameters;
+  std::vector<TowerFamily> families;
+  std::vector<Composite> composites;
+};
+
+const Sense& sight() {
+  static const Sense all{
+      "vision_config", "vision tower", &Towers::vision,
+      together<TowerFamily>(qwen_towers(), clip_towers(), own_towers(), kimi_towers(), mllama_towers(), ernie_towers(),
+                            omni_towers(), hub_towers()),
+      together<Composite>(qwen_composites(), clip_composites(), own_composites(), kimi_composites(),
+                          mllama_composites(), ernie_composites(), omni_composites(), hub_composites())};
+  return all;
+}
+const Sense& hearing() {
+  static const Sense all{"audio_config", "audio tower", &Towers::audio,
+                         together<TowerFamily>(audio_towers(), omni_towers(), hub_audio_towers()),
+                         together<Composite>(audio_composites(), omni_audio_composites(), hub_audio_composites())};
+  return all;
+}
+
+/// Sizes that the config leaves out, and the class settles.
+std::string defaults_taken(const Config& c) {
+  std::string out;
+  for (const Assumption& a : c.assumptions()) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.key, a.value);
+  return out;
+}
+
+/// Whether the config says no more than that every head has keys and values of its own.
+bool repeats_heads(const Config& tower, std::string_view key) {
+  const json::Value* heads = tower.find("num_attention_heads");
+  return key == "num_key_value_heads" && heads != nullptr && *tower.find(key) == *heads;
+}
+
+void add_unread(const Config& tower, std::string_view key, CountedTowers& out) {
+  for (const Config::Unread& u : tower.unknown())
+    if (std::find(harmless.begin(), harmless.end(), u.key) == harmless.end() && !repeats_heads(tower, u.key))
+      out.unknown_keys.push_back(fmt::format("{}.{}", key, u.key));
+}
+
+void count_known(const Config& whole, const Config& tower, Count hidden, const Sense& sense, const Composite& model,
+                 const TowerFamily& family, CountedTowers& out) {
+  const Tower counted = family.count(tower);
+  out.towers.*sense.parameters = counted.parameters;
+  if (model.projector != nullptr)
+    out.towers.projector = add(out.towers.projector, model.projector({whole, tower, counted.width, hidden}));
+  else if (counted.width != hidden)
+    tower.refuse(fmt::format("the tower's rows are {} wide, and the text model's {}; they must be alike", counted.width,
+                             hidden));
+  if (model.cross != nullptr)
+    out.towers.cross = add(out.towers.cross, model.cross({whole, tower, counted.width, hidden}));
+  add_unread(tower, sense.key, out);
+  if (const std::string taken = defaults_taken(tower); !taken.empty())
+    out.caveats.push_back(fmt::format("{} leaves out, so the tower's defaults count: {}", tower.where(), taken));
+}
+
+void count_checked(const Config& whole, const Config& tower, Count hidden, const Sense& sense, const Composite& model,
+                   const TowerFamily& family, CountedTowers& out) {
+  try {
+    count_known(whole, tower, hidden, sense, model, family, out);
+  } catch (const Overflow&) {
+    tower.refuse("a product of its sizes passes 2^63; one of them is absurd");
+  }
+}
+
+void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedTowers& out) {
+  if (!whole.has(sense.key)) return;
+  const json::Value& part = *whole.find(sense.key);
+  if (!part.is_object()) whole.refuse(fmt::format("{}: expected an object, got {}", in_quotes(sense.key), part.dump()));
+  const Config tower(part, whole.where() + ", " + in_quotes(sense.key), true);
+  const Composite* model = named(sense.composites, whole.text("model_type", ""));
+  std::string type = tower.text("model_type", model == nullptr ? "" : model->tower);
+  if (model != nullptr && model->always) type = model->tower;
+  if (type == "vision") type = tower.text("model_name", type);  // DeepSeek's
+  const TowerFamily* family = model == nullptr ? nullptr : named(sense.families, type);
+  if (family != nullptr) return count_checked(whole, tower, hidden, sense, *model, *family, out);
+  const std::string which = type.empty() ? std::string() : " " + in_quotes(type);
+  out.caveats.push_back(fmt::format("text part only: the {}{} beside it is not counted", sense.name, which));
+}
+
+/// The object that has the text model's config and the towers' side by side.
+std::optional<Config> inner(const Config& whole) {
+  if (!whole.has("thinker_config") || !whole.find("thinker_config")->is_object()) return std::nullopt;
+  return whole.object("thinker_config");
+}
+
+}  // namespace
+
+CountedTowers count_towers(const Config& whole, Count hidden) {
+  CountedTowers out;
+  const std::optional<Config> thinker = inner(whole);
+  if (whole.text("model_type", "") == "phi4mm") count_phi4mm(whole, hidden, out);
+  if (whole.text("model_type", "") == "phi3_v") count_phi3v(whole, hidden, out);
+  for (const Sense* sense : {&sight(), &hearing()}) count_sense(thinker ? *thinker : whole, hidden, *sense, out);
+  if (thinker && whole.has("talker_config"))
+    out.caveats.emplace_back("the thinker alone: talker and vocoder beside it, which speak, are not counted");
+  if (thinker) whole.ignore({"enable_audio_output", "enable_talker", "token2wav_config", "code2wav_config"});
+  return out;
+}
+
+}  // namespace llmcalc::import

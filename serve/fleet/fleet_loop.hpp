@@ -1,0 +1,68 @@
+#pragma once
+/// The loop of replicas, one fleet of them or two: passes, arrivals and transfers in order of time.
+
+#include <deque>
+#include <queue>
+#include <vector>
+
+#include "serve/arrivals.hpp"
+#include "serve/fleet/disaggregated.hpp"
+#include "serve/fleet/router.hpp"
+
+namespace llmcalc {
+
+class FleetLoop {
+ public:
+  FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch);
+  /// The first fleet takes arrivals; a second one, requests that leave the first.
+  void add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here = {});
+  ServerRun run();
+
+ private:
+  struct Pool {
+    Router router;
+    std::deque<Server> servers;
+    CacheTransfer transfer;
+    Ticks request;               ///< PassTimes::request of its engines
+    std::vector<Ticks> sending;  ///< until when each replica sends
+    std::uint32_t first = 0;     ///< number of its first replica
+  };
+  struct Travelling {
+    Ticks time;
+    RequestId id;
+    bool operator>(const Travelling& o) const { return time != o.time ? time > o.time : id > o.id; }
+  };
+
+  /// The end of a replica's passes, as it was when it was noted.
+  struct PassesEnd {
+    Ticks time;
+    std::uint32_t replica;
+    bool operator>(const PassesEnd& o) const { return time != o.time ? time > o.time : replica > o.replica; }
+  };
+
+  Pool& pool_of(std::uint32_t replica) { return pools_[replica < pools_.back().first ? 0 : pools_.size() - 1]; }
+  Server& server(std::uint32_t replica);
+  Ticks next();
+  void finish_passes(Ticks now);
+  void start_passes(Ticks now);
+  void arrive(Ticks now);
+  void land(Ticks now);
+  void give(Pool& pool, RequestId id, Ticks now, const Progress& progress);
+  void finish(std::uint32_t replica);
+  void leave(Pool& pool, RequestId id);
+  void send(Pool& from, RequestId id);
+  bool goes_on();
+
+  const std::vector<ServerRequest>& requests_;
+  const ServerWatch& watch_;
+  Arrivals arrivals_;
+  std::deque<Pool> pools_;
+  std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
+  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< some no longer hold
+  std::vector<std::uint32_t> changed_;  ///< replicas that something happened to since passes were started
+  ServerRun run_;
+  std::uint32_t replicas_ = 0;
+  Count answered_ = 0, times_asked_ = 0;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,30 @@
+#pragma once
+/// Chooses the replica of a request.
+
+#include <optional>
+#include <vector>
+
+#include "serve/fleet/fleet.hpp"
+
+namespace llmcalc {
+
+class Router {
+ public:
+  Router(Routing routing, std::size_t replicas) : routing_(routing), loads_(replicas) {}
+  /// The replica of the request, which is counted there until done().
+  std::size_t route(const ServerRequest& r);
+  void done(std::size_t replica) { --loads_[replica]; }
+
+ private:
+  std::size_t least_loaded() const;
+  std::optional<std::size_t> home(const ServerRequest& r) const;
+  std::size_t near_prefix(const ServerRequest& r);
+
+  Routing routing_;
+  std::vector<Count> loads_;  ///< requests that wait or are in progress
+  std::size_t next_ = 0;
+  std::vector<std::size_t> of_session_;              ///< replica that had it last, and 1; 0: none
+  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas that had it, as far as a router knows: none loses it
+};
+
+}  // namespace llmcalc
