@@ -153,6 +153,34 @@ Lines lines(const Layout& l, Group g);
 /// Ranks of a group.
 Count ranks(const Layout& l, Group g);
 
+/// Classes of parameters by the grid of ranks that holds them: experts on expert, expert-tensor and expert-data ranks;
+/// all others (embedding, head, norms, routers, adapters of these) on tensor and data ranks, context ranks among them.
+enum class ParameterClass : std::uint8_t { dense, experts };
+inline constexpr std::array parameter_classes{ParameterClass::dense, ParameterClass::experts};
+
+/// The groups of a class. On every pipeline rank, cut x shard x replica are the ranks of the grid.
+struct Holders {
+  Group tensor;   ///< ranks that cut the width of matrices
+  Group all;      ///< ranks that hold the same numbers: shard x replica
+  Group shard;    ///< ranks that share out one copy of sharded states
+  Group replica;  ///< ranks that hold the same shard
+};
+constexpr Holders holders(ParameterClass c) {
+  return c == ParameterClass::experts
+             ? Holders{Group::expert_tensor, Group::expert_data, Group::expert_shard, Group::expert_replica}
+             : Holders{Group::tensor, Group::data, Group::shard, Group::replica};
+}
+/// Ranks over which the whole parameters of a class are divided before any sharding: tp, or ep x etp.
+inline Count cut(const Layout& l, ParameterClass c) {
+  return mul(c == ParameterClass::experts ? ranks(l, Group::expert) : 1, ranks(l, holders(c).tensor));
+}
+/// Whether ranks share out one copy of a class's states.
+inline bool shards(const Layout& l, ParameterClass c) { return ranks(l, holders(c).shard) > 1; }
+/// A rank's shard of n numbers of a class, the largest one.
+inline Count shard_of(const Layout& l, ParameterClass c, Count n) { return ceil_div(n, ranks(l, holders(c).shard)); }
+/// Whether several ranks hold the same parameters of any class.
+inline bool shares_parameters(const Layout& l) { return ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1; }
+
 /// Whether a rank accumulates its chunks' whole gradients over a step and reduces them once, to the shards that it
 /// keeps: ZeRO-2 in a pipeline. PyTorch's stages synchronize no gradient before a chunk's last backward
 /// (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync), Megatron-LM's distributed optimizer reduces in
@@ -160,12 +188,6 @@ Count ranks(const Layout& l, Group g);
 /// together.
 inline bool accumulates_gradients(const Layout& l) {
   return l.zero == Zero::gradients && ranks(l, Group::pipeline) > 1;
-}
-
-/// The layout without data-parallel replicas.
-constexpr Layout one_replica(Layout l) {
-  l.dp = 1;
-  return l;
 }
 
 /// The layout of a batch that one engine serves: tensor-parallel ranks without any others.

@@ -14,20 +14,24 @@ struct NumberShares {
   const HeldSums& held;
   Learned of(bool sharded) const {
     if (!sharded) return held.all;
-    const Learned own = held.all - held.experts;
-    const Count d = ranks(layout, Group::shard), e = ranks(layout, Group::expert_shard);
-    return {.total = add(ceil_div(own.total, d), ceil_div(held.experts.total, e)),
-            // so that trained() is the share of what is trained
-            .frozen = add(ceil_div(own.total, d) - ceil_div(own.trained(), d),
-                          ceil_div(held.experts.total, e) - ceil_div(held.experts.trained(), e)),
-            .factored = add(ceil_div(own.factored, d), ceil_div(held.experts.factored, e)),
-            .adamw = add(ceil_div(own.adamw, d), ceil_div(held.experts.adamw, e))};
+    Learned all = shard(held.all - held.experts, ParameterClass::dense);
+    all += shard(held.experts, ParameterClass::experts);
+    return all;
+  }
+  /// The shard of one class; trained() is that of its trained numbers.
+  Learned shard(const Learned& n, ParameterClass c) const {
+    const Count d = ranks(layout, holders(c).shard);
+    const auto part = [&](Count count) { return ceil_div(count, d); };
+    return {.total = part(n.total),
+            .frozen = part(n.total) - part(n.trained()),
+            .factored = part(n.factored),
+            .adamw = part(n.adamw)};
   }
   /// Bytes of frozen weights.
   Bytes frozen(bool sharded) const {
     if (!sharded) return held.frozen + held.frozen_experts;
-    return Bytes(add(ceil_div(held.frozen.value, ranks(layout, Group::shard)),
-                     ceil_div(held.frozen_experts.value, ranks(layout, Group::expert_shard))));
+    return Bytes(add(shard_of(layout, ParameterClass::dense, held.frozen.value),
+                     shard_of(layout, ParameterClass::experts, held.frozen_experts.value)));
   }
 };
 
@@ -52,10 +56,11 @@ HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
 /// Numbers that travel between the ranks that share out one copy: a rank's own where there are several, its experts
 /// likewise. Shards are summed over copies where they lie.
 Count travelling(const SharedNumbers& n, const Layout& layout) {
-  return add(ranks(layout, Group::shard) > 1 ? n.own : 0, ranks(layout, Group::expert_shard) > 1 ? n.experts : 0);
+  return add(shards(layout, ParameterClass::dense) ? n.own : 0,
+             shards(layout, ParameterClass::experts) ? n.experts : 0);
 }
 Count travelling(const LargestLayer& n, const Layout& layout) {
-  return most_of(n, ranks(layout, Group::shard) > 1, ranks(layout, Group::expert_shard) > 1);
+  return most_of(n, shards(layout, ParameterClass::dense), shards(layout, ParameterClass::experts));
 }
 Bytes gathered(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero != Zero::weights) return {};

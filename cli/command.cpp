@@ -13,6 +13,7 @@
 #include "cli/print.hpp"
 #include "model/device_error.hpp"
 #include "report/render/render.hpp"
+#include "report/report.hpp"
 #include "report/schema.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -73,7 +74,10 @@ std::optional<std::string> about(Args args) {
 /// The arguments with the styles that precede the command moved to the end.
 std::vector<std::string> in_order(Args args) {
   std::vector<std::string> all(args.begin(), args.end());
-  const auto style = [](const std::string& a) { return a == "--json" || a == "--markdown" || a == "--exact"; };
+  const auto style = [](const std::string& a) {
+    return a == "--exact" ||
+           std::any_of(style_flags.begin(), style_flags.end(), [&](const StyleFlag& s) { return s.flag == a; });
+  };
   std::rotate(all.begin(), std::find_if_not(all.begin(), all.end(), style), all.end());
   return all;
 }

@@ -29,10 +29,10 @@ void write(const std::string& text) {
 }  // namespace
 
 Screen screen_of(const Arguments& arguments) {
-  const Style style = arguments.has("--json")       ? Style::json
-                      : arguments.has("--markdown") ? Style::markdown
-                                                    : Style::text;
-  return {style, output_columns(), output_colour(), arguments.has("--exact")};
+  const auto* const given =
+      std::find_if(style_flags.begin(), style_flags.end(), [&](const StyleFlag& s) { return arguments.has(s.flag); });
+  return {given == style_flags.end() ? Style::text : given->style, output_columns(), output_colour(),
+          arguments.has("--exact")};
 }
 
 int print(const Report& report, const Screen& screen) {

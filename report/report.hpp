@@ -2,8 +2,11 @@
 /// A report: named quantities in sections. Text, Markdown and JSON are three renderings of the same rows, so that none
 /// of them can say something else.
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/format.hpp"
@@ -77,6 +80,12 @@ struct Report {
 };
 
 enum class Style : std::uint8_t { text, markdown, json };
+/// The option that selects a style; without one, text.
+struct StyleFlag {
+  std::string_view flag;
+  Style style;
+};
+inline constexpr std::array style_flags{StyleFlag{"--json", Style::json}, StyleFlag{"--markdown", Style::markdown}};
 
 /// How a report is rendered. The caller knows the terminal.
 struct Screen {

@@ -256,8 +256,8 @@ std::vector<Zero> all_zeros(const Space& space, const Candidate& c) {
   if (!can_shard(space, c)) return {space.fixed.zero.value_or(Zero::none)};
   if (space.fixed.zero) return {*space.fixed.zero};
   const Layout l = layout_of(space, c);
-  const bool alone = ranks(l, Group::data) == 1 && ranks(l, Group::expert_data) == 1;
-  if (alone) {  // the host has the states; from stage 2 the gradients; stage 3 holds other parts of its weights
+  if (!shares_parameters(
+          l)) {  // the host has the states; from stage 2 the gradients; stage 3 holds other parts of its weights
     if (space.plan.offload.weights.numerator == 0 || !gathers_weights(space.plan)) return {Zero::none, Zero::gradients};
     return {Zero::none, Zero::gradients, Zero::weights};
   }

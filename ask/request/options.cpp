@@ -368,6 +368,7 @@ std::string given_text(const Request& r, std::initializer_list<std::string_view>
     if (std::find(said.begin(), said.end(), flag) != said.end()) continue;
     said.push_back(flag);
     const Option& o = *find_option(flag);
+    if ((o.parts & ~(part::styles | part::exact)) == 0) continue;
     const auto value = inputs.find(o.key());
     s += " " + std::string(flag);
     if (!o.value.empty() && value != inputs.end())

@@ -52,7 +52,8 @@ void give(Request& r, const Option& o, std::string_view text);
 /// Every option of the request's parts that has a value in the end.
 json::Value inputs_json(const Request& r);
 
-/// " --precision fp8 --overlap 0.5": the options that were given as they are in effect, each once, `besides` these.
+/// " --precision fp8 --overlap 0.5": the options that were given as they are in effect, each once, `besides` these and
+/// those that select how an answer is printed.
 std::string given_text(const Request& r, std::initializer_list<std::string_view> besides);
 
 }  // namespace llmcalc

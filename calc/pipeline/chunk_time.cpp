@@ -263,7 +263,7 @@ ChunkSeconds seconds_of(const ChunkClock& clock, const Layout& layout, Count mic
   s.backward_weight = Seconds(clock.weight());
   const bool pipelined = ranks(layout, Group::pipeline) > 1, apart = pipelined && splits_backward(layout.schedule);
   if (lands) clock.put_landing(apart, s);
-  if (ranks(layout, Group::data) == 1 && ranks(layout, Group::expert_data) == 1) return s;
+  if (!shares_parameters(layout)) return s;
   if (layout.zero == Zero::weights) {
     const Seconds work = s.forward + s.backward_input + s.backward_weight;
     s.forward = Seconds(clock.gathered_forward());

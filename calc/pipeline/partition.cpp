@@ -338,9 +338,7 @@ RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds) {
   return c;
 }
 
-bool waits_for_weights(const Layout& layout) {
-  return layout.zero == Zero::weights && (ranks(layout, Group::data) > 1 || ranks(layout, Group::expert_data) > 1);
-}
+bool waits_for_weights(const Layout& layout) { return layout.zero == Zero::weights && shares_parameters(layout); }
 
 RowCosts row_costs(const Prices& prices, const RowTimes& times, const Layout& layout, Count micro_batches) {
   RowCosts c = row_costs(times, prices.kinds);

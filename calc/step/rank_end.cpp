@@ -57,14 +57,15 @@ void RankEnd::orthogonalize(const HeldRows& rows, Spent& s) const {
   }
   const HeldSums sums = held_sums(prices_, rows);
   const auto matrices = [](const Learned& l) { return l.trained() - l.adamw; };
-  orthogonalize(own, matrices(sums.all - sums.experts), Group::shard, Group::tensor, s);
-  orthogonalize(experts, matrices(sums.experts), Group::expert_shard, Group::expert_tensor, s);
+  orthogonalize(own, matrices(sums.all - sums.experts), ParameterClass::dense, s);
+  orthogonalize(experts, matrices(sums.experts), ParameterClass::experts, s);
 }
 
-void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, Group shard, Group tensor, Spent& s) const {
+void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, ParameterClass c, Spent& s) const {
   if (matrices == 0) return;
+  const Holders of = holders(c);
   const Orthogonalizing::Clocked& t = full_ ? all.bound : all.estimate;
-  const Count sharing = layout_.zero == Zero::none ? 1 : ranks(layout_, shard);
+  const Count sharing = layout_.zero == Zero::none ? 1 : ranks(layout_, of.shard);
   const double share = std::max(1 / static_cast<double>(sharing), t.longest / t.all.total());
   s.compute += share * t.all.compute;
   s.memory += share * t.all.memory;
@@ -73,8 +74,8 @@ void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, Group sh
     if (ranks(layout_, g) > 1 && numbers > 0)
       s[part_of(g)] += (1 - rates_.hidden(g)) * over(g, CollectiveOp::all_gather, bytes_of(dtypes::bf16, numbers));
   };
-  if (sharing > 1) gather(shard, matrices);
-  gather(tensor, ceil_div(all.cut, sharing));
+  if (sharing > 1) gather(of.shard, matrices);
+  gather(of.tensor, ceil_div(all.cut, sharing));
 }
 
 }  // namespace llmcalc

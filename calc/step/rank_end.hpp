@@ -38,7 +38,7 @@ class RankEnd {
 
  private:
   Seconds over(Group g, CollectiveOp op, Bytes bytes) const;
-  void orthogonalize(const Orthogonalizing& all, Count matrices, Group shard, Group tensor, Spent& s) const;
+  void orthogonalize(const Orthogonalizing& all, Count matrices, ParameterClass c, Spent& s) const;
   void orthogonalize(const HeldRows& rows, Spent& s) const;
   Bytes gradients(Count numbers) const { return Bytes(mul(summed_gradient_bytes(plan_), numbers)); }
   States updated(const HeldRows& rows) const { return updated_states(held_sums(prices_, rows), plan_, layout_); }

@@ -64,8 +64,8 @@ class Clock {
     if (!shared_ && !experts_shared_) return;
     Learned own = row.learned - row.experts;
     if (copies_table(layout_)) own += row.tied;
-    if (shared_) share_out(own, row.borrowed.own, of_all, t);
-    if (experts_shared_) share_out(row.experts, row.borrowed.experts, of_experts, t);
+    if (shared_) share_out(own, row.borrowed.own, ParameterClass::dense, t);
+    if (experts_shared_) share_out(row.experts, row.borrowed.experts, ParameterClass::experts, t);
   }
 
   /// Transfers to and from the host, beside a row's other work; not beside exchanges with experts that can themselves
@@ -190,17 +190,11 @@ class Clock {
     return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
   }
 
-  /// The ranks that hold the same numbers, and of them those of one copy and those of one shard.
-  struct Holders {
-    Group all, shard, replica;
-  };
-  static constexpr Holders of_all{Group::data, Group::shard, Group::replica};
-  static constexpr Holders of_experts{Group::expert_data, Group::expert_shard, Group::expert_replica};
-
   /// Gathers of weights inside a copy, and reductions of the gradients of those that are trained: inside a copy, then
   /// of shards between copies. Frozen weights, and those that the layer repeats, are gathered under ZeRO-3 alone:
   /// nobody updates them here.
-  void share_out(const Learned& numbers, Count borrowed, const Holders& of, RowTime& t) {
+  void share_out(const Learned& numbers, Count borrowed, ParameterClass c, RowTime& t) {
+    const Holders of = holders(c);
     const Count n = numbers.trained();
     const Count fetched = layout_.zero == Zero::weights ? add(numbers.total, borrowed) : n;
     const Bytes gradients(mul(summed_gradient_bytes(plan_), n));
@@ -212,7 +206,7 @@ class Clock {
       return;
     }
     t.reduce += over(of.shard, CollectiveOp::reduce_scatter, gradients);
-    const Bytes part(mul(summed_gradient_bytes(plan_), ceil_div(n, ranks(layout_, of.shard))));
+    const Bytes part(mul(summed_gradient_bytes(plan_), shard_of(layout_, c, n)));
     t.reduce += over(of.replica, CollectiveOp::all_reduce, part);
   }
 

@@ -17,7 +17,7 @@ HeldRows held_by(const Prices& prices, const Partition& partition, const Pipelin
 
 Sharing sharing_of(const Layout& layout, const Cluster& cluster, const Pipeline& p, double hidden) {
   return {.zero = layout.zero,
-          .shared = ranks(layout, Group::data) > 1 || ranks(layout, Group::expert_data) > 1,
+          .shared = shares_parameters(layout),
           .reshard = layout.reshard,
           .apart = p.ranks > 1 && splits_backward(p.schedule),
           .level = outermost_level(cluster, layout, Group::data),

@@ -10,7 +10,7 @@ namespace {
 
 /// A rank's share of a row's numbers, n of its own and of experts.
 Count shard(Count own, Count experts, const Layout& l) {
-  return add(ceil_div(own, ranks(l, Group::shard)), ceil_div(experts, ranks(l, Group::expert_shard)));
+  return add(shard_of(l, ParameterClass::dense, own), shard_of(l, ParameterClass::experts, experts));
 }
 
 Bytes weights_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
@@ -39,10 +39,10 @@ Bytes kept_by(const LayerPrice& row, const Plan& plan, bool runs_again) {
 
 /// The numbers that no other rank of a copy holds.
 Count staying(const SharedNumbers& n, const Layout& l) {
-  return add(ranks(l, Group::shard) > 1 ? 0 : n.own, ranks(l, Group::expert_shard) > 1 ? 0 : n.experts);
+  return add(shards(l, ParameterClass::dense) ? 0 : n.own, shards(l, ParameterClass::experts) ? 0 : n.experts);
 }
 Count staying(const LargestLayer& n, const Layout& l) {
-  return most_of(n, ranks(l, Group::shard) == 1, ranks(l, Group::expert_shard) == 1);
+  return most_of(n, !shards(l, ParameterClass::dense), !shards(l, ParameterClass::experts));
 }
 
 /// Weights on their way from the host: a layer (of a group that runs again all, or embedding or head) that is used and

@@ -23,14 +23,6 @@ MemoryEstimate read_memory_estimate(const json::Value& value, const std::string&
   return e;
 }
 
-json::Value memory_estimate_json(const MemoryEstimate& e) {
-  const std::array values{e.parameters.reserved, e.parameters.fragmented, e.parameters.process};
-  const std::vector<std::string> devices;
-  const auto names = class_names<MemoryClass>();
-  return estimate_json("memory", "what a training process holds beside its tensors",
-                       {memory_parameter_cards, values, names, e.intervals, e.fitted, devices});
-}
-
 const MemoryEstimate& memory_estimate() {
   static const MemoryEstimate fitted = [] {
     const EstimateFile file = builtin_estimate("memory");

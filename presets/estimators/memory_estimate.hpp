@@ -37,6 +37,5 @@ struct MemoryEstimate {
 /// Read when it is first asked for.
 const MemoryEstimate& memory_estimate();
 MemoryEstimate read_memory_estimate(const json::Value& value, const std::string& where);
-json::Value memory_estimate_json(const MemoryEstimate& e);
 
 }  // namespace llmcalc

@@ -16,6 +16,7 @@
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
+#include "report/report.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -105,9 +106,17 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   std::map<const CLI::Option*, std::size_t> seen;  // a word that repeats stands once for each of its results
   for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
   refuse_missing_words();
-  if (has("--json") && has("--markdown"))
-    throw InputError("--json and --markdown exclude each other; give one of them");
+  refuse_two_styles();
   if (has("--json") && has("--exact")) throw InputError("--json is always exact; leave --exact out");
+}
+
+void Arguments::refuse_two_styles() const {
+  std::string_view first;
+  for (const StyleFlag& s : style_flags) {
+    if (!has(s.flag)) continue;
+    if (!first.empty()) throw InputError(fmt::format("{} and {} exclude each other; give one of them", first, s.flag));
+    first = s.flag;
+  }
 }
 
 void Arguments::refuse_missing_words() const {

@@ -71,6 +71,7 @@ class Arguments {
   };
   void refuse_extras(const std::vector<std::string>& extras) const;
   void refuse_missing_words() const;
+  void refuse_two_styles() const;
   void add(const std::string& name, const std::string& text);
   void add_input(const std::string& key, const json::Value& value);
   void read_model(const json::Value& value);

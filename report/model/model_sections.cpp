@@ -170,7 +170,7 @@ namespace {
 /// Whether Muon's ranks exchange parts of matrices.
 bool gathers_matrices(const Request& r) {
   const Layout& l = r.layout;
-  const bool sharded = l.zero != Zero::none && (ranks(l, Group::shard) > 1 || ranks(l, Group::expert_shard) > 1);
+  const bool sharded = l.zero != Zero::none && (shards(l, ParameterClass::dense) || shards(l, ParameterClass::experts));
   return traits(r.plan.optimizer).orthogonalizes && r.has(part::step) && (sharded || ranks(l, Group::tensor) > 1);
 }
 }  // namespace
@@ -205,7 +205,7 @@ namespace {
 /// Rules of a pipeline that change its memory or its time.
 void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
   const Layout& l = r.layout;
-  if (accumulates_gradients(l) && (ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1))
+  if (accumulates_gradients(l) && shares_parameters(l))
     n.push_back(
         "ZeRO 2 in a pipeline: a rank accumulates its stage's whole gradients and reduces them once per step, as under "
         "ZeRO 1; the gradient buckets hold them until then");

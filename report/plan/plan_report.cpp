@@ -305,18 +305,27 @@ std::string command_of(const Request& r, const Candidate& c) {
   if (r.run.tokens) s += " --tokens " + count_text(*r.run.tokens);
   if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + shell_word(r.software->word);
   // Without context ranks their method changes nothing.
-  return s + given_text(r, {"--tokens",      c.cp == 1 ? "--cp-method" : "--tokens",
-                            "--tp",          "--sp",
-                            "--cp",          "--ep",
-                            "--etp",         "--pp",
-                            "--chunks",      "--schedule",
-                            "--zero",        "--fsdp",
-                            "--micro-batch", "--recompute",
-                            "--gpus",        "--hardware",
-                            "--dp",          "--json",
-                            "--markdown",    "--global-batch",
-                            "--exact",       "--price",
-                            "--watts",       "--measured-tokens-per-s"});
+  return s + given_text(r, {"--tokens",
+                            c.cp == 1 ? "--cp-method" : "--tokens",
+                            "--tp",
+                            "--sp",
+                            "--cp",
+                            "--ep",
+                            "--etp",
+                            "--pp",
+                            "--chunks",
+                            "--schedule",
+                            "--zero",
+                            "--fsdp",
+                            "--micro-batch",
+                            "--recompute",
+                            "--gpus",
+                            "--hardware",
+                            "--dp",
+                            "--global-batch",
+                            "--price",
+                            "--watts",
+                            "--measured-tokens-per-s"});
 }
 
 std::string nothing_fits(const SearchResult& found) {

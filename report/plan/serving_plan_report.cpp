@@ -71,7 +71,7 @@ std::string serve_command(const ServingOffer& o) {
   add_ranks("--dp", replicas(l));
   add_ranks("--ep", ranks(l, Group::expert));
   if (o.engines > 1) s += fmt::format(" --replicas {} --router {}", o.engines, name(r.serving.routing));
-  return s + given_text(r, {"--hardware", "--tp", "--pp", "--dp", "--ep", "--json", "--markdown"});
+  return s + given_text(r, {"--hardware", "--tp", "--pp", "--dp", "--ep"});
 }
 
 /// Why a plan stands behind the first.

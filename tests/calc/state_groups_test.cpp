@@ -1,0 +1,127 @@
+// The groups of a layout as a mesh: every rank lies once on the grid of a class of parameters, and shards add up.
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// The devices of `from`, each moved along a group's lines.
+std::vector<Count> spread(const std::vector<Count>& from, const Lines& along) {
+  std::vector<Count> all;
+  for (const Count device : from)
+    for (Count o = 0; o < along.outer.ranks; ++o)
+      for (Count i = 0; i < along.inner.ranks; ++i)
+        all.push_back(device + o * along.outer.stride + i * along.inner.stride);
+  return all;
+}
+
+/// Every device, once.
+std::vector<Count> everyone(const Layout& l) {
+  std::vector<Count> all(static_cast<std::size_t>(devices(l)));
+  std::iota(all.begin(), all.end(), Count(0));
+  return all;
+}
+
+std::vector<Count> sorted(std::vector<Count> all) {
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// Layouts with all kinds of parallelism, in any order of the axes, that even_moe() can have.
+template <typename F>
+void each_layout(unsigned seed, int n, const F& f) {
+  Cases cases(seed);
+  std::mt19937 order(seed);
+  for (int found = 0; found < n;) {
+    Layout l = cases.layout();
+    std::shuffle(l.order.begin(), l.order.end(), order);
+    const bool shards_lie_on_lines = l.hsdp == 0 || ranks(l, Group::shard) == l.hsdp;
+    if (!shards_lie_on_lines || flaw(even_moe(), l) != LayoutFlaw::none) continue;
+    INFO(text_of(l));
+    f(l);
+    ++found;
+  }
+}
+
+/// Trains one class of parameters; every other part is frozen.
+void train_only(ParameterClass c, Plan& p) {
+  p.frozen = {};
+  for (const auto& row : choices<FreezePart>)
+    if ((row.value == FreezePart::experts) != (c == ParameterClass::experts)) p.frozen.parts.add(row.value);
+}
+
+/// Optimizer states of one rank of a stage.
+Bytes states(const ClusterCase& c, const Prices& prices, const Partition& p, Zero zero, Count rank) {
+  Layout l = c.layout;
+  l.zero = zero;
+  return stage(prices, c.plan, l, p, rank).memory.optimizer;
+}
+
+/// A rank's shards, over all ranks that hold the same parameters, are one copy of the states for each replica; less
+/// than one number per rank is padding.
+void check_shards(const ClusterCase& c, ParameterClass of) {
+  const Layout& l = c.layout;
+  const Prices prices = price(c.arch, c.plan, l, c.cluster.device);
+  const Partition p = partition(prices, c.plan, l, c.cluster);
+  const Count shard = ranks(l, holders(of).shard), replica = ranks(l, holders(of).replica);
+  const Count of_number = optimizer_bytes(c.plan, {.total = 1}).value;
+  for (Count rank = 0; rank < l.pp; ++rank) {
+    const Bytes whole = states(c, prices, p, Zero::none, rank), part = states(c, prices, p, Zero::optimizer, rank);
+    const Count all = mul(part.value, ranks(l, holders(of).all)), copies = mul(replica, whole.value);
+    CHECK(all >= copies);
+    CHECK(all - copies <= mul(of_number, mul(shard - 1, replica)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cut x shard x replica x pipeline are all ranks, for every class of parameters", "[cluster][layout][mesh]") {
+  each_layout(51, 2000, [](const Layout& l) {
+    for (const ParameterClass c : parameter_classes) {
+      const Holders of = holders(c);
+      CHECK(mul(ranks(l, of.shard), ranks(l, of.replica)) == ranks(l, of.all));
+      CHECK(mul(mul(cut(l, c), ranks(l, of.all)), l.pp) == devices(l));
+    }
+  });
+}
+
+TEST_CASE("Every device lies once on the mesh of each class of parameters", "[cluster][layout][mesh]") {
+  each_layout(52, 1000, [](const Layout& l) {
+    for (const ParameterClass c : parameter_classes) {
+      const Holders of = holders(c);
+      std::vector<Count> mesh{0};
+      for (const Group g : {of.tensor, of.shard, of.replica, Group::pipeline}) mesh = spread(mesh, lines(l, g));
+      if (c == ParameterClass::experts) mesh = spread(mesh, lines(l, Group::expert));
+      CHECK(sorted(mesh) == everyone(l));
+      CHECK(sorted(spread(spread({0}, lines(l, of.shard)), lines(l, of.replica))) ==
+            sorted(spread({0}, lines(l, of.all))));
+    }
+  });
+}
+
+TEST_CASE("Sharded states of all ranks add up to one copy for each replica", "[cluster][memory][mesh]") {
+  Cases cases(53);
+  int dense = 0, experts = 0;
+  while (dense < 150 || experts < 50) {
+    ClusterCase c = cases.any();
+    c.arch.moe.shared_experts = 0;
+    if (c.layout.hsdp > 0 && ranks(c.layout, Group::shard) != c.layout.hsdp) continue;
+    INFO(text_of(c.layout));
+    if (!c.arch.has_experts() || !folds_experts(c.layout)) {
+      check_shards(c, ParameterClass::dense);
+      ++dense;
+      continue;
+    }
+    for (const ParameterClass of : parameter_classes) {
+      train_only(of, c.plan);
+      check_shards(c, of);
+    }
+    ++experts;
+  }
+}
