@@ -167,6 +167,12 @@ LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }
 
+/// Whether a stage lies on the same devices in both grids. Megatron-Core demands equal pipeline groups
+/// (megatron/core/parallel_state.py, initialize_model_parallel).
+bool shares_stages(const Layout& l) {
+  return l.pp == 1 || line(l, Axis::pipeline).stride == line(l, Axis::pipeline, true).stride;
+}
+
 /// Megatron-LM, too, asks for sequence parallelism where there are expert- and tensor-parallel ranks.
 LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
   if (l.ep > 1 && (!arch.has_experts() || arch.moe.experts % l.ep != 0)) return LayoutFlaw::experts;
@@ -177,6 +183,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
   if (l.expert_load.numerator < l.expert_load.denominator) return LayoutFlaw::expert_load;
   if (l.ep > 1 && l.expert_load.numerator > mul(l.ep, l.expert_load.denominator)) return LayoutFlaw::expert_load;
   const bool apart = l.ep > 1 || widths != l.tp;
+  if (apart && !shares_stages(l)) return LayoutFlaw::expert_stages;
   return apart && l.tp > 1 && !l.sp ? LayoutFlaw::expert_tokens : LayoutFlaw::none;
 }
 

@@ -159,25 +159,27 @@ enum class ParameterClass : std::uint8_t { dense, experts };
 inline constexpr std::array parameter_classes{ParameterClass::dense, ParameterClass::experts};
 
 /// The groups of a class. On every pipeline rank, cut x shard x replica are the ranks of the grid.
-struct Holders {
+struct StateGroups {
   Group tensor;   ///< ranks that cut the width of matrices
   Group all;      ///< ranks that hold the same numbers: shard x replica
   Group shard;    ///< ranks that share out one copy of sharded states
   Group replica;  ///< ranks that hold the same shard
 };
-constexpr Holders holders(ParameterClass c) {
+constexpr StateGroups state_groups(ParameterClass c) {
   return c == ParameterClass::experts
-             ? Holders{Group::expert_tensor, Group::expert_data, Group::expert_shard, Group::expert_replica}
-             : Holders{Group::tensor, Group::data, Group::shard, Group::replica};
+             ? StateGroups{Group::expert_tensor, Group::expert_data, Group::expert_shard, Group::expert_replica}
+             : StateGroups{Group::tensor, Group::data, Group::shard, Group::replica};
 }
 /// Ranks over which the whole parameters of a class are divided before any sharding: tp, or ep x etp.
 inline Count cut(const Layout& l, ParameterClass c) {
-  return mul(c == ParameterClass::experts ? ranks(l, Group::expert) : 1, ranks(l, holders(c).tensor));
+  return mul(c == ParameterClass::experts ? ranks(l, Group::expert) : 1, ranks(l, state_groups(c).tensor));
 }
 /// Whether ranks share out one copy of a class's states.
-inline bool shards(const Layout& l, ParameterClass c) { return ranks(l, holders(c).shard) > 1; }
+inline bool shards(const Layout& l, ParameterClass c) { return ranks(l, state_groups(c).shard) > 1; }
 /// A rank's shard of n numbers of a class, the largest one.
-inline Count shard_of(const Layout& l, ParameterClass c, Count n) { return ceil_div(n, ranks(l, holders(c).shard)); }
+inline Count shard_of(const Layout& l, ParameterClass c, Count n) {
+  return ceil_div(n, ranks(l, state_groups(c).shard));
+}
 /// Whether several ranks hold the same parameters of any class.
 inline bool shares_parameters(const Layout& l) { return ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1; }
 
@@ -214,6 +216,7 @@ enum class LayoutFlaw : std::uint8_t {
   experts,          ///< the expert-parallel ranks do not divide the experts, or there are none
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
   expert_shards,    ///< ep x etp does not divide tp x hsdp: the devices of one copy of sharded states
+  expert_stages,    ///< the order gives a stage's experts other devices than the rest of the stage
   expert_tokens,    ///< experts on ranks of their own, and tensor without sequence parallelism: tokens are not divided
   expert_load,      ///< the most loaded rank has less than the mean, or more than all ranks have
   expert_nodes      ///< the nodes to which a token may go have fewer experts than it is sent to

@@ -20,7 +20,7 @@ struct NumberShares {
   }
   /// The shard of one class; trained() is that of its trained numbers.
   Learned shard(const Learned& n, ParameterClass c) const {
-    const Count d = ranks(layout, holders(c).shard);
+    const Count d = ranks(layout, state_groups(c).shard);
     const auto part = [&](Count count) { return ceil_div(count, d); };
     return {.total = part(n.total),
             .frozen = part(n.total) - part(n.trained()),

@@ -63,7 +63,7 @@ void RankEnd::orthogonalize(const HeldRows& rows, Spent& s) const {
 
 void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, ParameterClass c, Spent& s) const {
   if (matrices == 0) return;
-  const Holders of = holders(c);
+  const StateGroups of = state_groups(c);
   const Orthogonalizing::Clocked& t = full_ ? all.bound : all.estimate;
   const Count sharing = layout_.zero == Zero::none ? 1 : ranks(layout_, of.shard);
   const double share = std::max(1 / static_cast<double>(sharing), t.longest / t.all.total());

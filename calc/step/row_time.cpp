@@ -194,7 +194,7 @@ class Clock {
   /// of shards between copies. Frozen weights, and those that the layer repeats, are gathered under ZeRO-3 alone:
   /// nobody updates them here.
   void share_out(const Learned& numbers, Count borrowed, ParameterClass c, RowTime& t) {
-    const Holders of = holders(c);
+    const StateGroups of = state_groups(c);
     const Count n = numbers.trained();
     const Count fetched = layout_.zero == Zero::weights ? add(numbers.total, borrowed) : n;
     const Bytes gradients(mul(summed_gradient_bytes(plan_), n));

@@ -144,6 +144,7 @@ std::string spoken(LayoutFlaw f) {
     case LayoutFlaw::experts:
     case LayoutFlaw::expert_ranks:
     case LayoutFlaw::expert_shards:
+    case LayoutFlaw::expert_stages:
     case LayoutFlaw::expert_tokens:
     case LayoutFlaw::expert_load:
     case LayoutFlaw::expert_nodes:

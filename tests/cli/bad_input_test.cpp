@@ -265,6 +265,9 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   refused("train mixtral-8x7b --hardware h100 --gpus 64 --fsdp --hsdp 4 --ep 8",
           "--ep 8 x --etp 1 does not divide --tp x --hsdp = 4, the GPUs of one copy of the states, which holds every "
           "expert; give --hsdp 8");
+  refused("train mixtral-8x7b --hardware h100 --cp 2 --pp 4 --dp 8 --ep 8 --order tp-cp-ep-pp-dp",
+          "--order tp-cp-ep-pp-dp gives the experts of a pipeline stage other GPUs than its other layers; put pp last "
+          "or first");
   refused(llama + "--dp 8 --hsdp 2", "--hsdp changes nothing without --zero 1, 2 or 3; add it, or leave it out");
   refused("train llama-3-8b --hardware rtx-4090 --dp 64",
           "rtx-4090 states no link that joins 64 devices; its widest joins 8: give --dp 8, or give a hardware file "

@@ -115,6 +115,10 @@ std::string expert_sentence(const Request& r, LayoutFlaw found) {
   if (found == LayoutFlaw::expert_load) return expert_load_sentence(r);
   if (found == LayoutFlaw::expert_tokens)
     return "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it";
+  if (found == LayoutFlaw::expert_stages)
+    return fmt::format(
+        "--order {} gives the experts of a pipeline stage other GPUs than its other layers; put pp last or first",
+        order_text(l.order));
   if (found == LayoutFlaw::expert_ranks)
     return fmt::format(
         "--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take their ranks; {}", ep, etp,
@@ -156,6 +160,7 @@ void check_layout(const Request& r) {
     case LayoutFlaw::experts:
     case LayoutFlaw::expert_ranks:
     case LayoutFlaw::expert_shards:
+    case LayoutFlaw::expert_stages:
     case LayoutFlaw::expert_tokens:
     case LayoutFlaw::expert_load:
       throw InputError(expert_sentence(r, found));
