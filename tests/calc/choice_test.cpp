@@ -46,7 +46,9 @@ TEST_CASE("every value of every enum that people spell is in its table", "[choic
 TEST_CASE("another spelling is understood and not listed", "[choice]") {
   CHECK(parse<Optimizer>("AdamW") == Optimizer::adam);
   CHECK(name(Optimizer::adam) == "adam");
-  CHECK(choice_names<Optimizer> == "adam|momentum|sgd|lion|adafactor|muon|adam8bit");
+  CHECK(choice_names<Optimizer>.starts_with("adam|"));
+  CHECK(choice_names<Optimizer>.find("adamw") == std::string_view::npos);
+  CHECK(choice_names<AttentionImpl> == "naive|flash");
   CHECK(parse<AttentionFlops>("causal_half") == AttentionFlops::causal_half);
   CHECK_FALSE(parse<Optimizer>("").has_value());
   CHECK_FALSE(parse<Optimizer>("ada").has_value());

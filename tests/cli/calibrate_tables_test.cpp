@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "presets/builtin.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -118,8 +119,8 @@ TEST_CASE("another datasheet and another model can be given for tables", "[calib
     std::filesystem::copy_file(std::string(LLMCALC_SOURCE_DIR) + "/" + tables + "/llama-3.1-8b/tp1/" + name,
                                one + "/" + name);
   const std::string from = "--from " + path("box/dev");
-  refused(from, "the tables in '" + one +
-                    "': unknown hardware \"dev\" ('llmcalc list hardware' shows all 126); or give --hardware HW");
+  refused(from, "the tables in '" + one + "': unknown hardware \"dev\" ('llmcalc list hardware' shows all " +
+                    std::to_string(builtin_hardware().size()) + "); or give --hardware HW");
   const test::Ran no_model = test::llmcalc("calibrate " + from + " --hardware rtx-pro-6000 --out " + path("x.json"));
   CHECK(no_model.code == 2);
   CHECK_THAT(no_model.err, Contains("unknown model \"some\"") && Contains("; or give --model MODEL"));
